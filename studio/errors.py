@@ -1,0 +1,147 @@
+"""Every mistake a user can make, as a sentence that names what was wrong and what to do about it.
+
+StudioError
+├── ClipError                   the reference clip cannot be used
+│   ├── MissingClip
+│   ├── UnreadableClip
+│   ├── EmptyClip
+│   ├── SilentClip
+│   ├── NoSpeech
+│   ├── ReferenceTooShort
+│   ├── ReferenceTooLong
+│   └── DegenerateCodes
+├── ScriptError                 the text cannot be spoken
+│   ├── NothingToSpeak
+│   ├── UnspeakableScript
+│   ├── ScriptTooLong
+│   └── BadPauseTag
+├── NotFound                    there is no such thing in the library
+│   ├── UnknownVoice
+│   ├── UnknownTake
+│   └── UnknownEngine
+├── SettingError                an option has a value that cannot be used
+├── NameTaken
+├── BuiltInVoice                a built-in voice cannot be changed or removed
+├── WeightsError                the model's files are missing or damaged
+└── StorageError                the data folder cannot be read or written
+
+Only the borders (page, server, command line) catch StudioError; anything else is a bug and surfaces as a traceback.
+"""
+
+
+class StudioError(Exception):
+    """A user's mistake; its text is one or two plain sentences, cure included."""
+
+
+class ClipError(StudioError):
+    """The reference clip cannot be used."""
+
+
+class MissingClip(ClipError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no file {name!r}. Check the path, or drop the clip on the page.")
+
+
+class UnreadableClip(ClipError):
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name!r} cannot be read as audio ({reason}). Use wav, flac, mp3, ogg, m4a or webm.")
+
+
+class EmptyClip(ClipError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} holds no samples. Record or export the clip again.")
+
+
+class SilentClip(ClipError):
+    def __init__(self, peak: float) -> None:
+        super().__init__(f"The clip is silent (peak {peak:.0f} dBFS). Record again closer to the microphone.")
+
+
+class NoSpeech(ClipError):
+    def __init__(self, duration: float) -> None:
+        super().__init__(f"No speech was found in this clip of {duration:.1f} s. Use 3 to 10 s of one person speaking.")
+
+
+class ReferenceTooShort(ClipError):
+    def __init__(self, duration: float, minimum: float) -> None:
+        super().__init__(f"The reference is {duration:.2f} s long; {minimum:g} s or more is needed, 3 to 10 s is best.")
+
+
+class ReferenceTooLong(ClipError):
+    def __init__(self, duration: float, maximum: float) -> None:
+        super().__init__(
+            f"The reference is {duration:.1f} s long; at most {maximum:g} s can be used. Trim it to its best 3 to 10 s."
+        )
+
+
+class DegenerateCodes(ClipError):
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"The clip's codes are not usable ({reason}), so nothing was stored. Try another clip.")
+
+
+class ScriptError(StudioError):
+    """The text cannot be spoken."""
+
+
+class NothingToSpeak(ScriptError):
+    def __init__(self) -> None:
+        super().__init__("There is nothing to speak: the text has no words. Type a sentence.")
+
+
+class UnspeakableScript(ScriptError):
+    def __init__(self, sample: str, languages: str) -> None:
+        super().__init__(f"This voice model speaks {languages}; it cannot speak {sample!r}. Write the text in {languages}.")
+
+
+class ScriptTooLong(ScriptError):
+    def __init__(self, length: int, maximum: int) -> None:
+        super().__init__(f"The text has {length:,} characters; at most {maximum:,} are spoken at once. Split it.")
+
+
+class BadPauseTag(ScriptError):
+    def __init__(self, tag: str, maximum: float) -> None:
+        super().__init__(f"{tag!r} is not a pause. Write for example [pause 0.5s]; at most {maximum:g} s.")
+
+
+class NotFound(StudioError):
+    """There is no such thing in the library."""
+
+
+class UnknownVoice(NotFound):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is no voice {name!r}. `voices list` shows the voices there are.")
+
+
+class UnknownTake(NotFound):
+    def __init__(self, identifier: str) -> None:
+        super().__init__(f"There is no take {identifier!r}. It may have been removed; reload the page.")
+
+
+class UnknownEngine(NotFound):
+    def __init__(self, name: str, known: str) -> None:
+        super().__init__(f"There is no engine {name!r}. Choose one of: {known}.")
+
+
+class SettingError(StudioError):
+    def __init__(self, setting: str, value: object, cure: str) -> None:
+        super().__init__(f"{setting} cannot be {value!r}: {cure}")
+
+
+class NameTaken(StudioError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"There is already a voice named {name!r}. Choose another name, or remove that voice first.")
+
+
+class BuiltInVoice(StudioError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"{name!r} is a built-in voice and stays. Add your own clip under another name instead.")
+
+
+class WeightsError(StudioError):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The voice model at {path} cannot be loaded ({reason}). Install the studio again.")
+
+
+class StorageError(StudioError):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(f"The data folder {path} cannot be used ({reason}). Free space, or choose one with --data-dir.")
