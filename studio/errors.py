@@ -22,6 +22,7 @@ StudioError
 ├── SettingError                an option has a value that cannot be used
 ├── NameTaken
 ├── BuiltInVoice                a built-in voice cannot be changed or removed
+├── StudioBusy                  as many speeches as the studio takes are under way
 ├── WeightsError                the model's files are missing or damaged
 └── StorageError                the data folder cannot be read or written
 
@@ -135,6 +136,11 @@ class NameTaken(StudioError):
 class BuiltInVoice(StudioError):
     def __init__(self, name: str) -> None:
         super().__init__(f"{name!r} is a built-in voice and stays. Add your own clip under another name instead.")
+
+
+class StudioBusy(StudioError):
+    def __init__(self, maximum: int) -> None:
+        super().__init__(f"The studio already speaks {maximum} texts at once. Wait until one has ended, or stop one.")
 
 
 class WeightsError(StudioError):
