@@ -1,0 +1,92 @@
+"""One utterance of the embedded voice, frame by frame: phonemes and a reference in, codes out."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from studio.engine.aligned_model import TICKS_PER_FRAME, AlignedModel
+from studio.engine.sampling import CounterDraws, draw
+
+
+@dataclass(frozen=True, kw_only=True)
+class FrameSampling:
+    """Resolved sampling settings of one utterance."""
+
+    temperature: float
+    later_temperature: float
+    """From the third codebook on."""
+    top_k: int
+    pace: float
+    """Predicted durations are divided by this."""
+
+
+class FrameGenerator:
+    """The state of one utterance between two frames: alignment, key-value buffers, and the frame that comes next.
+
+    `phonemes` are vocabulary indices; `reference` is codes `(num_codebooks, num_frames)`.
+    """
+
+    @torch.inference_mode()
+    def __init__(
+        self,
+        model: AlignedModel,
+        phonemes: list[int],
+        reference: np.ndarray,
+        sampling: FrameSampling,
+        draws: CounterDraws,
+    ) -> None:
+        self._model, self._sampling, self._draws = model, sampling, draws
+        prefix = torch.from_numpy(reference.T.astype(np.int64))[None]
+        features = model.text(torch.tensor([phonemes]))
+        alignment = align(model.log_durations(features, prefix)[0], sampling.pace)
+        self._text = model.text.frames(features, alignment[None])
+        self.num_frames = self._text.shape[1]
+        device, count = self._text.device, prefix.shape[1]
+        self._caches = model.start(count + self.num_frames, device)
+        model.prefill(model.reference_rows(prefix), model.reference_positions(count, device), self._caches)
+        self._local_caches = model.local.start(device)
+        self._previous = model.begin[None, None]
+        self._frame = 0
+
+    @property
+    def finished(self) -> bool:
+        return self._frame == self.num_frames
+
+    @torch.inference_mode()
+    def next_frame(self) -> Tensor:
+        """The codes `(num_codebooks,)` of the next frame."""
+        row = self._previous + self._text[:, self._frame : self._frame + 1]
+        codes = self._draw_codes(self._model.step(row, self._frame, self._caches))
+        self._previous = self._model.embed(codes[None, None])
+        self._frame += 1
+        return codes
+
+    def _draw_codes(self, hidden: Tensor) -> Tensor:
+        local, count = self._model.local, self._model.config.num_codebooks
+        for cache in self._local_caches:
+            cache.length = 0
+        uniforms = self._draws.frame(self._frame, count)
+        row, codes = local.first_row(hidden), []
+        for codebook in range(count):
+            temperature = self._sampling.temperature if codebook < 2 else self._sampling.later_temperature
+            logits = local.step(row, codebook, self._local_caches)
+            codes.append(draw(logits, uniforms[codebook], temperature=temperature, top_k=self._sampling.top_k))
+            if codebook + 1 < count:
+                row = local.next_row(codes[-1], codebook)
+        return torch.tensor(codes)
+
+
+def align(log_durations: Tensor, pace: float) -> Tensor:
+    """Names the phoneme of every 10 ms tick, `(8 * num_frames,)`; the last phoneme fills the last frame.
+
+    `log_durations` `(length,)` are `log(1 + ticks)`. The running sum is rounded, so that rounding does not add up; at
+    least one frame comes out.
+    """
+    ticks = (log_durations.exp() - 1).clamp(min=0) / pace
+    ends = ticks.cumsum(0).round().long()
+    counts = torch.diff(ends, prepend=torch.zeros(1, dtype=torch.long))
+    alignment = torch.repeat_interleave(torch.arange(len(counts)), counts)
+    missing = max(TICKS_PER_FRAME - len(alignment), -len(alignment) % TICKS_PER_FRAME)
+    return torch.cat([alignment, torch.full((missing,), len(counts) - 1)])

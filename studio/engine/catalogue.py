@@ -1,0 +1,18 @@
+"""The engines this studio knows, and how each is loaded."""
+
+from studio.engine.checkpoints import load
+from studio.engine.embedded import EmbeddedEngine
+from studio.engine.interface import Engine
+from studio.errors import SettingError, UnknownEngine
+from studio.settings import Settings, assets_dir
+
+ENGINES = ("embedded",)
+
+
+def load_engine(name: str, settings: Settings) -> Engine:
+    """Loads an engine's weights; takes a second or so. Raises UnknownEngine, SettingError or WeightsError."""
+    if name not in ENGINES:
+        raise UnknownEngine(name, ", ".join(ENGINES))
+    if settings.device not in ("auto", "cpu"):
+        raise SettingError("device", settings.device, "the embedded voice runs on the CPU; choose auto or cpu.")
+    return EmbeddedEngine(load(assets_dir() / "model"))

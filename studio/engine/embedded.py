@@ -1,0 +1,127 @@
+"""The engine that needs no download: the studio's own voice model, on the CPU."""
+
+import time
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from studio.audio.resample import resample
+from studio.audio.waveform import Waveform, to_pcm
+from studio.engine.aligned_generation import FrameGenerator, FrameSampling
+from studio.engine.checkpoints import VoiceModel
+from studio.engine.generation import EncoderLane
+from studio.engine.harmonic_codec import FRAME, DecoderState
+from studio.engine.harmonic_signal import SAMPLE_RATE
+from studio.engine.interface import CodecIdentity, Encoded, Environment
+from studio.engine.sampling import CounterDraws, SamplingOptions
+from studio.errors import SilentClip
+from studio.text.phonemes import check_speakable, phonemes
+from studio.text.script import Utterance
+
+RECIPE = "mono-mean,dc-removed,sinc6-24k,peak-0.6-max-30db,floor-1920/1"
+_PEAK = 0.6
+_MAX_GAIN = 10 ** (30 / 20)
+_FIRST_CHUNK = 3
+"""Frames before the first sound leaves: 200 ms, above what the player waits for."""
+_LARGEST_CHUNK = 8
+
+
+class EmbeddedEngine:
+    """Implements `Engine` with a `VoiceModel`: English, 24 kHz mono, 12.5 frames a second."""
+
+    name = "embedded"
+    device = "cpu"
+    sample_rate = SAMPLE_RATE
+    channels = 1
+    uses_transcript = False
+
+    def __init__(self, model: VoiceModel) -> None:
+        self._model = model
+        self._lane = EncoderLane()
+        self._vocabulary = {phoneme: index for index, phoneme in enumerate(model.phonemes)}
+        self.revision = model.revision
+        self.codec = CodecIdentity(
+            codec_id="solo-harmonic",
+            digest=model.codec_digest,
+            sample_rate=SAMPLE_RATE,
+            hop_length=FRAME,
+            num_codebooks=model.codec.config.num_codebooks,
+            codebook_size=model.codec.config.codebook_size,
+            compute_dtype="float32",
+            attention_backend="sdpa-math",
+            recipe=RECIPE,
+        )
+
+    def check_script(self, text: str) -> None:
+        check_speakable(text)
+
+    def prepare(self, clip: Waveform) -> Waveform:
+        """Channel mean, no DC, 24 kHz, peak 0.6 (at most +30 dB), whole frames; the rest of the tail is dropped."""
+        mono = clip.mono()
+        centred = Waveform(mono.samples - mono.samples.mean(dtype=np.float64).astype(np.float32), mono.sample_rate)
+        samples = resample(centred, SAMPLE_RATE).samples
+        peak = float(np.abs(samples).max(initial=0.0))
+        if peak == 0.0:
+            raise SilentClip(-np.inf)
+        gained = samples * np.float32(min(_PEAK / peak, _MAX_GAIN))
+        return Waveform(gained[:, : gained.shape[1] // FRAME * FRAME], SAMPLE_RATE)
+
+    def encode(self, prepared: Waveform) -> Encoded:
+        """Batch 1, the whole clip in one pass, float32, one thread, plain attention: the canonical value."""
+        return self._lane.run(lambda: self._encode(prepared))
+
+    @torch.inference_mode()
+    def _encode(self, prepared: Waveform) -> Encoded:
+        started = time.perf_counter()
+        with sdpa_kernel(SDPBackend.MATH):
+            codes = self._model.codec.encode(torch.from_numpy(prepared.samples))[0]
+        environment = Environment(
+            device="cpu",
+            torch_version=str(torch.__version__),
+            cuda_version=None,
+            num_threads=torch.get_num_threads(),
+        )
+        duration = time.perf_counter() - started
+        return Encoded(codes=codes.numpy().astype(np.int16), environment=environment, duration=duration)
+
+    def speak(
+        self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, *, index: int
+    ) -> Iterator[np.ndarray]:
+        """Yields after every frame: int16 `(1, samples)`, without samples until a chunk is full. The first chunk is 3
+        frames, later ones grow to 8, so that sound starts soon and then costs few messages."""
+        draws = CounterDraws(options.seed, index)
+        frames = self._generator(utterance, codes, options, draws)
+        sound = self._model.codec.start(lambda start, count: torch.from_numpy(draws.noise(start, count))[None])
+        pending: list[np.ndarray] = []
+        target = _FIRST_CHUNK
+        while not frames.finished:
+            pending.append(self._sound(frames, sound))
+            if len(pending) < target and not frames.finished:
+                yield np.empty((1, 0), dtype=np.int16)
+                continue
+            if frames.finished:
+                with torch.inference_mode():
+                    pending.append(self._model.codec.finish(sound).numpy())
+            yield to_pcm(np.concatenate(pending)[None])
+            pending, target = [], min(target + 1, _LARGEST_CHUNK)
+
+    @torch.inference_mode()
+    def _sound(self, frames: FrameGenerator, sound: DecoderState) -> np.ndarray:
+        return self._model.codec.step(frames.next_frame(), sound).numpy()
+
+    def _generator(
+        self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, draws: CounterDraws
+    ) -> FrameGenerator:
+        recommended = self._model.recommended
+        temperature = recommended.temperature if options.temperature is None else options.temperature
+        sampling = FrameSampling(
+            temperature=temperature,
+            later_temperature=temperature * recommended.later_scale,
+            top_k=options.top_k or recommended.top_k,
+            pace=recommended.pace * options.speed,
+        )
+        indices = [self._vocabulary.get(phoneme, 1) for phoneme in phonemes(utterance.text)]
+        reference = codes[:, : recommended.reference_frames]
+        return FrameGenerator(self._model.language, indices, reference, sampling, draws)

@@ -1,0 +1,135 @@
+"""The one place with threads: lanes that run solo encodes, and the lane that advances every running stream in turn."""
+
+import threading
+from collections import deque
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+import numpy as np
+import torch
+
+T = TypeVar("T")
+Producer = Generator[np.ndarray, None, None]
+LANE_THREADS = 1
+"""Intra-op threads in every lane: other counts give other last bits, and one is what the cached value is defined for."""
+
+
+def set_lane_threads() -> None:
+    """Fixes this thread's intra-op thread count before its first operation; torch keeps the count per thread."""
+    torch.set_num_threads(LANE_THREADS)
+    if torch.get_num_threads() != LANE_THREADS:
+        raise RuntimeError(f"torch runs {torch.get_num_threads()} threads where {LANE_THREADS} was asked for")
+
+
+class EncoderLane:
+    """Runs one encode after another in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._executor = ThreadPoolExecutor(1, thread_name_prefix="encoder-lane", initializer=set_lane_threads)
+
+    def run(self, encode: Callable[[], T]) -> T:
+        """Waits for its turn, runs `encode` in the lane and returns or raises what it did."""
+        return self._executor.submit(encode).result()
+
+
+class Stream:
+    """The consumer's end of one running generation: an iterator of PCM chunks that may be closed at any time."""
+
+    def __init__(self, producer: Producer, lane: "GenerationLane") -> None:
+        self._producer = producer
+        self._lane = lane
+        self._chunks: deque[np.ndarray] = deque()
+        self._error: BaseException | None = None
+        self._closed = False
+        self.stopped = threading.Event()
+        """Set once the model does no more work for this stream."""
+
+    def __iter__(self) -> "Stream":
+        return self
+
+    def __next__(self) -> np.ndarray:
+        """Waits for the next chunk; raises what the producer raised."""
+        with self._lane.changed:
+            self._lane.changed.wait_for(lambda: self._chunks or self.stopped.is_set() or self._closed)
+            if self._closed:
+                raise StopIteration
+            if self._chunks:
+                self._lane.changed.notify_all()
+                return self._chunks.popleft()
+        if self._error is not None:
+            raise self._error
+        raise StopIteration
+
+    def close(self) -> None:
+        """Asks the lane to stop: the step that is running is the last one. Does not wait for it."""
+        with self._lane.changed:
+            self._closed = True
+            self._chunks.clear()
+            self._lane.changed.notify_all()
+
+    def _runnable(self, capacity: int) -> bool:
+        return self._closed or len(self._chunks) < capacity
+
+    def _advance(self) -> bool:
+        """One step of the producer, in the lane; false when there is nothing more to do."""
+        if self._closed:
+            self._producer.close()
+            return False
+        try:
+            chunk = next(self._producer)
+        except StopIteration:
+            return False
+        except Exception as error:  # noqa: BLE001  handed to the consumer's thread, where it surfaces
+            self._error = error
+            return False
+        with self._lane.changed:
+            if chunk.size and not self._closed:
+                self._chunks.append(chunk)
+                self._lane.changed.notify_all()
+        return True
+
+
+class GenerationLane:
+    """Advances all running streams in turn, one step each, in one thread.
+
+    A step is one frame and always has the shape it has alone, so neighbours change the time a take needs and never its
+    sound. A stream whose consumer lags `capacity` chunks behind rests until it has caught up.
+    """
+
+    def __init__(self, capacity: int = 64) -> None:
+        self.changed = threading.Condition()
+        self._capacity = capacity
+        self._waiting: deque[Stream] = deque()
+        self._thread: threading.Thread | None = None
+
+    def open(self, producer: Producer) -> Stream:
+        """Starts a stream. Chunks without samples are steps that made no sound yet; they are not handed out."""
+        stream = Stream(producer, self)
+        with self.changed:
+            self._waiting.append(stream)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="generation-lane", daemon=True)
+                self._thread.start()
+            self.changed.notify_all()
+        return stream
+
+    def _run(self) -> None:
+        set_lane_threads()
+        while True:
+            stream = self._next()
+            if stream._advance():
+                with self.changed:
+                    self._waiting.append(stream)
+            else:
+                with self.changed:
+                    stream.stopped.set()
+                    self.changed.notify_all()
+
+    def _next(self) -> Stream:
+        """The stream that has waited longest and may run."""
+        with self.changed:
+            self.changed.wait_for(lambda: any(stream._runnable(self._capacity) for stream in self._waiting))
+            while not self._waiting[0]._runnable(self._capacity):
+                self._waiting.rotate(-1)
+            return self._waiting.popleft()

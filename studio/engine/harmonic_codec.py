@@ -1,0 +1,144 @@
+"""The embedded voice's codec: a waveform to codes at 12.5 frames a second, and codes back to sound, whole or as a stream.
+
+A causal transformer listens to log-mel and autocorrelation, a residual quantiser turns its latent into codes, another
+transformer turns them into pitch and envelopes, and `harmonic_signal` makes these audible.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from studio.engine.harmonic_signal import FEATURES, HARMONIC_BANDS, HOP, NOISE_BANDS, Features
+from studio.engine.harmonic_synthesis import Envelopes, HarmonicSynthesis, Noise, SynthesisState
+from studio.engine.quantizer import ResidualQuantizer
+from studio.engine.transformer import StackState, WindowedStack
+
+HOPS_PER_FRAME = 8
+FRAME = HOP * HOPS_PER_FRAME
+"""Samples a frame: 80 ms at 24 kHz."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HarmonicCodecConfig:
+    """Sizes of the codec's networks."""
+
+    width: int = 256
+    num_heads: int = 4
+    window: int = 50
+    latent_width: int = 24
+    num_codebooks: int = 8
+    codebook_size: int = 1024
+    encoder_layers: tuple[int, int] = (2, 2)
+    decoder_layers: tuple[int, int, int] = (3, 3, 2)
+
+
+def _merge(hidden: Tensor, count: int) -> Tensor:
+    batch, time, width = hidden.shape
+    return hidden.reshape(batch, time // count, count * width)
+
+
+def _split(hidden: Tensor, count: int) -> Tensor:
+    batch, time, width = hidden.shape
+    return hidden.reshape(batch, time * count, width // count)
+
+
+class Encoder(nn.Module):
+    """Features to latents: four hops to a 25 Hz row, two of these to a 12.5 Hz frame."""
+
+    def __init__(self, config: HarmonicCodecConfig) -> None:
+        super().__init__()
+        width, (fine, coarse) = config.width, config.encoder_layers
+        self.features = Features()
+        self.input = nn.Linear(4 * FEATURES, width)
+        self.fine = WindowedStack(width, fine, config.window, config.num_heads)
+        self.merge = nn.Linear(2 * width, width)
+        self.coarse = WindowedStack(width, coarse, config.window, config.num_heads)
+        self.latent = nn.Linear(width, config.latent_width)
+
+    def forward(self, samples: Tensor) -> Tensor:
+        """`samples` `(batch, samples)`, a multiple of 1,920, to latents `(batch, num_frames, latent_width)`."""
+        fine = self.fine(self.input(_merge(self.features(samples), 4)))
+        return self.latent(self.coarse(self.merge(_merge(fine, 2)))).float()
+
+
+@dataclass
+class DecoderState:
+    """What a streaming decoder remembers: the three stacks' keys and values, and the sound that is not finished yet."""
+
+    coarse: StackState
+    middle: StackState
+    fine: StackState
+    sound: SynthesisState
+
+
+class Decoder(nn.Module):
+    """Latents to envelopes: 12.5 Hz to 25 Hz to 50 Hz to two hops a row."""
+
+    def __init__(self, config: HarmonicCodecConfig) -> None:
+        super().__init__()
+        width, (coarse, middle, fine) = config.width, config.decoder_layers
+        self.latent = nn.Linear(config.latent_width, width)
+        self.coarse = WindowedStack(width, coarse, config.window, config.num_heads)
+        self.to_middle = nn.Linear(width, 2 * width)
+        self.middle = WindowedStack(width, middle, config.window, config.num_heads)
+        self.to_fine = nn.Linear(width, 2 * width)
+        self.fine = WindowedStack(width, fine, config.window, config.num_heads)
+        self.norm = nn.LayerNorm(width)
+        self.head = nn.Linear(width, 2 * (2 + HARMONIC_BANDS + NOISE_BANDS))
+
+    def forward(self, latent: Tensor) -> Envelopes:
+        """`latent` `(batch, num_frames, latent_width)` to the envelopes of `8 * num_frames` hops."""
+        middle = self.middle(_split(self.to_middle(self.coarse(self.latent(latent))), 2))
+        return self._envelopes(self.fine(_split(self.to_fine(middle), 2)))
+
+    def step(self, latent: Tensor, state: DecoderState) -> Envelopes:
+        """The envelopes of the next frame: `latent` `(1, 1, latent_width)` to 8 hops."""
+        coarse = self.coarse.step(self.latent(latent), state.coarse)
+        middle = self.middle.step(_split(self.to_middle(coarse), 2), state.middle)
+        return self._envelopes(self.fine.step(_split(self.to_fine(middle), 2), state.fine))
+
+    def _envelopes(self, hidden: Tensor) -> Envelopes:
+        hops = _split(self.head(self.norm(hidden)), 2).float()
+        harmonic, noise = hops[..., 2 : 2 + HARMONIC_BANDS] - 2, hops[..., 2 + HARMONIC_BANDS :] - 2
+        return Envelopes(hops[..., 0], hops[..., 1], harmonic, noise)
+
+
+class HarmonicCodec(nn.Module):
+    """Encoder, quantiser, decoder and synthesis of the embedded voice."""
+
+    def __init__(self, config: HarmonicCodecConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.encoder = Encoder(config)
+        self.quantizer = ResidualQuantizer(config.num_codebooks, config.codebook_size, config.latent_width)
+        self.decoder = Decoder(config)
+        self.synthesis = HarmonicSynthesis()
+
+    def encode(self, samples: Tensor) -> Tensor:
+        """`samples` `(batch, samples)`, a multiple of 1,920, to codes `(batch, num_codebooks, num_frames)`."""
+        return self.quantizer.encode(self.encoder(samples))
+
+    def decode(self, codes: Tensor, noise: Noise) -> Tensor:
+        """All frames at once, `(batch, num_codebooks, num_frames)` to `(batch, 1920 * num_frames)`. The stream below is
+        what is heard; this is for training, and differs from it in the last bits only."""
+        envelopes = self.decoder(self.quantizer.decode(codes))
+        length = codes.shape[-1] * FRAME
+        return self.synthesis(envelopes, noise(0, length).expand(len(codes), -1))
+
+    def start(self, noise: Noise) -> DecoderState:
+        """A fresh stream. Its noise depends on absolute sample numbers only."""
+        device = self.quantizer.codebooks.device
+        stacks = (self.decoder.coarse, 1), (self.decoder.middle, 2), (self.decoder.fine, 4)
+        coarse, middle, fine = (stack.start(rows, device) for stack, rows in stacks)
+        return DecoderState(coarse, middle, fine, SynthesisState(noise, device))
+
+    def step(self, codes: Tensor, state: DecoderState) -> Tensor:
+        """The sound that the next frame of codes `(num_codebooks,)` completes, `(samples,)`: 40 ms with the first frame,
+        80 ms with each later one. Larger chunks are more calls, so every chunking gives equal samples."""
+        envelopes = self.decoder.step(self.quantizer.decode(codes[None, :, None]), state)
+        return self.synthesis.step(envelopes, state.sound)[0]
+
+    def finish(self, state: DecoderState) -> Tensor:
+        """The last 40 ms `(samples,)`, which no later frame will change any more."""
+        return self.synthesis.finish(state.sound)[0]
