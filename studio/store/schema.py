@@ -1,0 +1,110 @@
+"""The tables, as numbered migrations; a released migration is never edited, a change is a new one at the end."""
+
+from sqlite_utils import Database, Migrations
+
+MIGRATIONS = Migrations("studio")
+
+
+@MIGRATIONS()
+def m001_code_cache(db: Database) -> None:
+    """Canonical codes by key, where source bytes were seen before, what retired keys held, and the counters."""
+    db.executescript("""
+        CREATE TABLE codes (
+            key TEXT PRIMARY KEY,
+            codec TEXT NOT NULL,
+            codes BLOB NOT NULL,
+            num_codebooks INTEGER NOT NULL,
+            num_frames INTEGER NOT NULL,
+            digest TEXT NOT NULL,
+            provenance TEXT NOT NULL,
+            last_used REAL NOT NULL,
+            uses INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE sources (
+            source TEXT NOT NULL,
+            codec TEXT NOT NULL,
+            trim TEXT NOT NULL,
+            key TEXT NOT NULL,
+            PRIMARY KEY (source, codec, trim)
+        ) STRICT, WITHOUT ROWID;
+        CREATE TABLE tombstones (
+            key TEXT PRIMARY KEY,
+            digest TEXT NOT NULL,
+            provenance TEXT NOT NULL,
+            retired REAL NOT NULL
+        ) STRICT;
+        CREATE TABLE counters (
+            name TEXT PRIMARY KEY,
+            value REAL NOT NULL
+        ) STRICT, WITHOUT ROWID;
+    """)
+
+
+@MIGRATIONS()
+def m002_voices(db: Database) -> None:
+    """Saved voices, and for each codec they were used with the key and digest of their codes."""
+    db.executescript("""
+        CREATE TABLE voices (
+            id TEXT PRIMARY KEY,
+            name TEXT NOT NULL,
+            folded_name TEXT NOT NULL UNIQUE,
+            builtin INTEGER NOT NULL,
+            transcript TEXT NOT NULL,
+            description TEXT NOT NULL,
+            sex TEXT NOT NULL,
+            clip_name TEXT NOT NULL,
+            clip_digest TEXT NOT NULL,
+            trim_start REAL,
+            trim_end REAL,
+            duration REAL NOT NULL,
+            created REAL NOT NULL,
+            last_used REAL,
+            times_used INTEGER NOT NULL DEFAULT 0
+        ) STRICT;
+        CREATE TABLE voice_codes (
+            voice_id TEXT NOT NULL REFERENCES voices (id) ON DELETE CASCADE,
+            codec TEXT NOT NULL,
+            key TEXT NOT NULL,
+            codes_digest TEXT NOT NULL,
+            PRIMARY KEY (voice_id, codec)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX voice_codes_by_key ON voice_codes (key);
+    """)
+
+
+@MIGRATIONS()
+def m003_takes(db: Database) -> None:
+    """One row a take, with the reference codes it was made from."""
+    db.executescript("""
+        CREATE TABLE takes (
+            id TEXT PRIMARY KEY,
+            created REAL NOT NULL,
+            script TEXT NOT NULL,
+            voice_id TEXT,
+            voice_name TEXT NOT NULL,
+            engine TEXT NOT NULL,
+            revision TEXT NOT NULL,
+            device TEXT NOT NULL,
+            seed INTEGER NOT NULL,
+            options TEXT NOT NULL,
+            key TEXT NOT NULL,
+            codes BLOB NOT NULL,
+            num_codebooks INTEGER NOT NULL,
+            num_frames INTEGER NOT NULL,
+            codes_digest TEXT NOT NULL,
+            cache TEXT NOT NULL,
+            lookup_ms REAL NOT NULL,
+            encode_ms REAL NOT NULL,
+            first_audio_ms REAL,
+            duration REAL NOT NULL,
+            realtime_speed REAL,
+            pcm_digest TEXT NOT NULL,
+            partial INTEGER NOT NULL,
+            error TEXT
+        ) STRICT;
+        CREATE INDEX takes_by_created ON takes (created);
+    """)
+
+
+VERSION = 3
+"""How many migrations there are; kept in the file as `user_version`."""
