@@ -1,0 +1,50 @@
+"""Files that are named on the command line: clips that come in and sound that goes out."""
+
+from pathlib import Path
+
+from studio.errors import EmptyClip, MissingClip, SettingError, UnreadableClip
+
+LARGEST_CLIP = 256 * 2**20
+"""Bytes: 30 s of six channels of 32-bit samples at 192 kHz are 138 MB."""
+
+
+def read_clip(path: Path) -> bytes:
+    """The bytes of a clip; refuses what no reference can be before it is read."""
+    if not path.is_file():
+        raise MissingClip(str(path))
+    size = path.stat().st_size
+    if size == 0:
+        raise EmptyClip(str(path))
+    if size > LARGEST_CLIP:
+        raise UnreadableClip(str(path), f"{size / 2**20:,.0f} MB; a reference has at most {LARGEST_CLIP // 2**20} MB")
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise UnreadableClip(str(path), error.strerror or str(error)) from error
+
+
+def check_output(path: Path) -> None:
+    """Refuses, before anything is spoken, a file that cannot be written at the end."""
+    if path.suffix.lower() not in (".wav", ".flac"):
+        raise SettingError("--output", str(path), "name a file that ends in .wav or .flac.")
+    if path.is_dir():
+        raise SettingError("--output", str(path), "it is a folder; name a file in it.")
+    if not path.parent.is_dir():
+        raise SettingError("--output", str(path), f"there is no folder {str(path.parent)!r}; make it first.")
+
+
+def save_copy(take: Path, output: Path) -> None:
+    """Writes a take's 16-bit WAV under another name, as FLAC where the name says so; whole or not at all."""
+    from studio.audio import files
+
+    unfinished = output.with_name(f".{output.stem}.unfinished{output.suffix}")
+    try:
+        if output.suffix.lower() == ".flac":
+            files.write(unfinished, files.read(take, name=take.name), "PCM_16")
+        else:
+            unfinished.write_bytes(take.read_bytes())
+        unfinished.replace(output)
+    except OSError as error:
+        raise SettingError("--output", str(output), f"{error.strerror}; choose another place.") from error
+    finally:
+        unfinished.unlink(missing_ok=True)

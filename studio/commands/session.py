@@ -1,0 +1,41 @@
+"""What the global options decide, and how a command gets the parts it works with."""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from studio.settings import Settings
+
+if TYPE_CHECKING:
+    from studio.synthesis import Synthesizer
+
+Assemble = Callable[[Settings, str], "Synthesizer"]
+"""Settings and the name of an engine to the parts put together, the engine loaded."""
+
+DEFAULT_ENGINE = "embedded"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Session:
+    """One run of the command line."""
+
+    settings: Settings
+    assemble: Assemble
+
+    def open(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
+        """Loads the engine and opens the library, the built-in voices in it."""
+        synthesizer = self.assemble(self.settings, engine)
+        synthesizer.fill_builtins()
+        return synthesizer
+
+
+def session_of(context: typer.Context) -> Session:
+    return context.obj
+
+
+def print_record(record: dict[str, Any]) -> None:
+    """One object on one line, in ASCII, so that every terminal and pipe can carry it."""
+    print(json.dumps(record))
