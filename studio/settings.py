@@ -38,6 +38,11 @@ class Settings:
         return self.data_dir / "clips"
 
     @property
+    def locks_dir(self) -> Path:
+        """One lock file a key that is being encoded."""
+        return self.data_dir / "locks"
+
+    @property
     def takes_dir(self) -> Path:
         """One audio file a take, named by id."""
         return self.data_dir / "takes"

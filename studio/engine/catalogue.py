@@ -10,9 +10,11 @@ ENGINES = ("embedded",)
 
 
 def load_engine(name: str, settings: Settings) -> Engine:
-    """Loads an engine's weights; takes a second or so. Raises UnknownEngine, SettingError or WeightsError."""
+    """Loads an engine's weights and warms it up; takes a second or two. Raises UnknownEngine, SettingError or WeightsError."""
     if name not in ENGINES:
         raise UnknownEngine(name, ", ".join(ENGINES))
     if settings.device not in ("auto", "cpu"):
         raise SettingError("device", settings.device, "the embedded voice runs on the CPU; choose auto or cpu.")
-    return EmbeddedEngine(load(assets_dir() / "model"))
+    engine = EmbeddedEngine(load(assets_dir() / "model"))
+    engine.warm_up()
+    return engine

@@ -1,7 +1,7 @@
 """The engine that needs no download: the studio's own voice model, on the CPU."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 
 import numpy as np
 import torch
@@ -17,7 +17,7 @@ from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.engine.interface import CodecIdentity, Encoded, Environment
 from studio.engine.sampling import CounterDraws, SamplingOptions
 from studio.errors import SilentClip
-from studio.text.phonemes import check_speakable, phonemes
+from studio.text.phonemes import check_speakable, phonemes, warm_up
 from studio.text.script import Utterance
 
 RECIPE = "mono-mean,dc-removed,sinc6-24k,peak-0.6-max-30db,floor-1920/1"
@@ -54,6 +54,15 @@ class EmbeddedEngine:
             recipe=RECIPE,
         )
 
+    def warm_up(self) -> None:
+        """Does once what the first request would otherwise wait for: the lexicon, and torch's first operations."""
+        warm_up()
+        silence = Waveform(np.zeros((1, 2 * FRAME), dtype=np.float32), SAMPLE_RATE)
+        frames = self.speak(Utterance("Yes."), self.encode(silence).codes, SamplingOptions(seed=0), index=0)
+        for _ in range(_FIRST_CHUNK):
+            next(frames)
+        frames.close()
+
     def check_script(self, text: str) -> None:
         check_speakable(text)
 
@@ -88,7 +97,7 @@ class EmbeddedEngine:
 
     def speak(
         self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, *, index: int
-    ) -> Iterator[np.ndarray]:
+    ) -> Generator[np.ndarray, None, None]:
         """Yields after every frame: int16 `(1, samples)`, without samples until a chunk is full. The first chunk is 3
         frames, later ones grow to 8, so that sound starts soon and then costs few messages."""
         draws = CounterDraws(options.seed, index)

@@ -42,6 +42,7 @@ class Stream:
         self._chunks: deque[np.ndarray] = deque()
         self._error: BaseException | None = None
         self._closed = False
+        self._complete = False
         self.stopped = threading.Event()
         """Set once the model does no more work for this stream."""
 
@@ -61,10 +62,16 @@ class Stream:
             raise self._error
         raise StopIteration
 
+    @property
+    def exhausted(self) -> bool:
+        """Whether the producer came to its end and every chunk was taken."""
+        with self._lane.changed:
+            return self._complete and not self._chunks and not self._closed
+
     def close(self) -> None:
         """Asks the lane to stop: the step that is running is the last one. Does not wait for it."""
         with self._lane.changed:
-            self._closed = True
+            self._closed = self._closed or not self._complete or bool(self._chunks)
             self._chunks.clear()
             self._lane.changed.notify_all()
 
@@ -79,6 +86,7 @@ class Stream:
         try:
             chunk = next(self._producer)
         except StopIteration:
+            self._complete = True
             return False
         except Exception as error:  # noqa: BLE001  handed to the consumer's thread, where it surfaces
             self._error = error

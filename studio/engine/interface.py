@@ -1,6 +1,6 @@
 """What every engine offers to the layers above it, and the plain values that cross that border."""
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -94,7 +94,7 @@ class Engine(Protocol):
 
     def speak(
         self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, *, index: int
-    ) -> Iterator[np.ndarray]:
+    ) -> Generator[np.ndarray, None, None]:
         """Yields int16 PCM `(channels, samples)` while it is made; `index` numbers the utterance within its script.
         Closing the iterator stops the model within one frame."""
         ...
