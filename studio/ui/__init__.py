@@ -1,0 +1,1 @@
+"""The page: everything that imports gradio. `launch.launch` starts it."""

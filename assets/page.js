@@ -1,0 +1,256 @@
+// The page's own behaviour around the player: lists whose rows keep their focus and their sound, the stage with its
+// waveform and figures, toasts, the question before something is removed, and keys.
+
+(() => {
+  const player = () => window.studioPlayer;
+  const find = (selector, within = document) => within.querySelector(selector);
+  const element = (markup) => {
+    const template = document.createElement("template");
+    template.innerHTML = markup;
+    return template.content.firstElementChild;
+  };
+
+  // Rows come from the server as {id, html}, already escaped there. Only rows that changed are touched, so a take that
+  // plays goes on playing and the keyboard stays where it was.
+  function list(root, props, watch, trigger) {
+    const rows = find("[data-rows]", root);
+    const render = () => {
+      const { items = [], selected = null, more = false } = props.value ?? {};
+      const present = new Map(Array.from(rows.children, (row) => [row.dataset.id, row]));
+      const wanted = items.map(({ id, html }) => {
+        const row = present.get(id);
+        return row?.source === html ? row : dress(id, html);
+      });
+      const kept = new Set(wanted);
+      for (const row of present.values()) if (!kept.has(row)) row.remove();
+      wanted.forEach((row, index) => {
+        if (rows.children[index] !== row) rows.insertBefore(row, rows.children[index] ?? null);
+      });
+      const chosen = selected && find(`input[value="${CSS.escape(selected)}"]`, rows);
+      if (chosen) chosen.checked = true;
+      root.dataset.empty = String(items.length === 0);
+      root.dataset.more = String(more);
+      root.dataset.loaded = "true";
+    };
+    root.addEventListener("change", ({ target }) => {
+      if (target.matches("input[type=radio]")) trigger("choose", { id: target.value });
+    });
+    root.addEventListener("click", async ({ target }) => {
+      const button = target.closest("button");
+      if (button?.dataset.play) audition(button);
+      if (button?.dataset.more !== undefined) trigger("older", { shown: rows.children.length });
+      if (button?.dataset.remove && (await ask(button.dataset.question))) {
+        trigger("remove", { id: button.dataset.remove });
+      }
+    });
+    watch("value", render);
+    render();
+  }
+
+  function dress(id, html) {
+    const row = element(html);
+    row.source = html;
+    row.dataset.id = id;
+    for (const node of row.querySelectorAll("[data-src]")) node.src = player().root + node.dataset.src;
+    for (const node of row.querySelectorAll("[data-href]")) node.href = player().root + node.dataset.href;
+    for (const node of row.querySelectorAll("time")) node.textContent = moment(new Date(node.dateTime));
+    return row;
+  }
+
+  function moment(date) {
+    const time = date.toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+    if (date.toDateString() === new Date().toDateString()) return time;
+    return `${date.toLocaleDateString([], { day: "numeric", month: "short" })}, ${time}`;
+  }
+
+  // One clip at a time; the button that started it stops it.
+  const clip = new Audio();
+  let clipButton = null;
+  function audition(button) {
+    const again = clipButton === button;
+    silence();
+    if (again) return;
+    clipButton = button;
+    button.setAttribute("aria-pressed", "true");
+    clip.src = player().root + button.dataset.play;
+    clip.play().catch(() => {
+      silence();
+      toast("This browser cannot play the clip. The voice itself works.");
+    });
+  }
+  function silence() {
+    clip.pause();
+    clipButton?.setAttribute("aria-pressed", "false");
+    clipButton = null;
+  }
+  clip.addEventListener("ended", silence);
+
+  function toast(sentence, kind = "error") {
+    let shelf = find("#toasts");
+    if (!shelf) document.body.append((shelf = element('<div id="toasts" aria-live="assertive"></div>')));
+    const card = element(
+      '<div class="toast" role="alert"><p></p><button type="button" aria-label="Close this message">×</button></div>',
+    );
+    card.dataset.kind = kind;
+    find("p", card).textContent = sentence;
+    find("button", card).addEventListener("click", () => card.remove());
+    shelf.replaceChildren(card);
+    setTimeout(() => card.remove(), 12000);
+  }
+
+  function ask(question) {
+    const dialog = element(
+      '<dialog class="ask"><form method="dialog"><p></p><div><button value="no" autofocus>Keep</button>' +
+        '<button value="yes" class="danger">Remove</button></div></form></dialog>',
+    );
+    find("p", dialog).textContent = question;
+    document.body.append(dialog);
+    dialog.showModal();
+    return new Promise((resolve) =>
+      dialog.addEventListener("close", () => {
+        dialog.remove();
+        resolve(dialog.returnValue === "yes");
+      }),
+    );
+  }
+
+  const small = (value) => (value < 1 ? Number(value.toPrecision(1)).toString() : value.toFixed(1));
+
+  // The stage: what is being said right now, how loud, how far, and afterwards how it went.
+  class Stage {
+    constructor(root, trigger) {
+      this.root = root;
+      this.trigger = trigger;
+      this.canvas = find("canvas", root);
+      this.peaks = [];
+      const on = (name, act) => player().addEventListener(name, ({ detail }) => act(detail));
+      on("change", (state) => this.show(state));
+      on("piece", (piece) => this.peaks.push(...piece.peaks) && this.draw());
+      on("level", ({ played }) => this.move(played));
+      on("refused", ({ error }) => this.refuse(error));
+      on("ended", (status) => this.end(status));
+      on("finished", (stats) => this.figures(stats.status));
+      new ResizeObserver(() => this.draw()).observe(this.canvas);
+      new MutationObserver(() => this.draw()).observe(document.body, { attributes: true, attributeFilter: ["class"] });
+      this.show("idle");
+    }
+
+    show(state) {
+      document.documentElement.dataset.studio = state;
+      if (state === "waiting") {
+        this.peaks = [];
+        silence();
+        document.querySelectorAll("audio").forEach((audio) => audio.pause());
+        this.say("Asking…");
+      }
+      if (state === "speaking") this.figures(player().stats.status);
+      const busy = state !== "idle";
+      const speak = find("#speak");
+      const stop = find("#stop");
+      const lost = document.activeElement === (busy ? speak : stop);
+      if (speak) speak.disabled = busy;
+      if (stop) stop.disabled = !busy;
+      if (lost) (busy ? stop : speak).focus({ preventScroll: true });
+      this.move(player().stats.played ?? 0);
+    }
+
+    move(played) {
+      this.played = played;
+      const made = player().stats.made ?? 0;
+      find(".clock", this.root).textContent = made ? `${played.toFixed(1)} s of ${made.toFixed(1)} s` : "";
+      this.draw();
+    }
+
+    draw() {
+      const { canvas, peaks } = this;
+      const scale = window.devicePixelRatio || 1;
+      const [width, height] = [canvas.clientWidth * scale, canvas.clientHeight * scale];
+      if (canvas.width !== width || canvas.height !== height) Object.assign(canvas, { width, height });
+      const style = getComputedStyle(this.root);
+      const pen = canvas.getContext("2d");
+      pen.clearRect(0, 0, width, height);
+      const slots = Math.max(Math.floor(width / (4 * scale)), 1);
+      const group = Math.max(1, Math.ceil(peaks.length / slots)); // peaks in one bar, so that all of it fits
+      for (let slot = 0; slot < slots; slot++) {
+        const part = peaks.slice(slot * group, (slot + 1) * group);
+        const level = part.length ? Math.sqrt(Math.max(...part)) : 0;
+        const bar = Math.max(2 * scale, level * height * 0.94);
+        const heard = part.length && (slot + 0.5) * group <= this.played * 25;
+        pen.fillStyle = style.getPropertyValue(heard ? "--accent" : part.length ? "--quiet" : "--line");
+        pen.beginPath();
+        pen.roundRect(slot * 4 * scale, (height - bar) / 2, 2 * scale, bar, scale);
+        pen.fill();
+      }
+    }
+
+    refuse(error) {
+      this.say("");
+      toast(error);
+    }
+
+    end(status) {
+      this.figures(status);
+      if (status.error) toast(status.error);
+      else if (status.state === "done" && status.sha256 !== player().stats.sha256) {
+        toast("Some of the sound did not reach this page. The take below has all of it.");
+      }
+      this.trigger("ended", {});
+    }
+
+    // One line: where the codes came from, then how fast it went, on what, and with which seed.
+    figures(status) {
+      if (!status?.cache) return this.say(status?.state === "stopped" ? "Stopped." : "");
+      const { firstAudioMs, underruns } = player().stats;
+      const parts = [
+        status.state === "stopped" && "stopped",
+        firstAudioMs != null && `first audio ${Math.round(firstAudioMs)} ms`,
+        status.first_audio_ms != null && `model ${Math.round(status.first_audio_ms)} ms`,
+        status.realtime_speed && `${status.realtime_speed.toFixed(1)}× real time`,
+        status.device,
+        `seed ${status.seed}`,
+        underruns > 0 && `${underruns} ${underruns === 1 ? "gap" : "gaps"}`,
+      ];
+      const codes =
+        status.cache === "hit"
+          ? `codes from cache, ${small(status.lookup_ms)} ms`
+          : `encoded now, ${Math.round(status.encode_ms)} ms`;
+      this.say(codes, parts.filter(Boolean));
+    }
+
+    say(first, rest = []) {
+      const line = find(".outcome", this.root);
+      const words = [first, ...rest].filter(Boolean);
+      line.replaceChildren(...words.map((word) => Object.assign(document.createElement("span"), { textContent: word })));
+    }
+  }
+
+  function stage(root, { sampleRate, channels }, trigger) {
+    new Stage(root, trigger);
+    player()
+      .prepare(sampleRate, channels)
+      .then(() => (document.documentElement.dataset.player = "ready"))
+      .catch(() => toast("This browser cannot play sound while it is made. Takes still appear below."));
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && trigger("ended", {}));
+  }
+
+  let clicked;
+  addEventListener("click", (event) => (clicked = event.timeStamp), { capture: true });
+
+  function speak(script, speed, seed) {
+    const voice = find("#voices input[type=radio]:checked")?.value;
+    if (!voice) return toast("Choose a voice first: pick a card, or make one from a clip.");
+    const request = { script: script ?? "", voice, speed: Number(speed), seed: String(seed ?? "").trim() || null };
+    player().speak(request, clicked ?? performance.now());
+  }
+
+  // Ctrl or Cmd with Enter speaks from anywhere, Escape stops.
+  addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+      event.preventDefault();
+      find("#speak")?.click();
+    }
+    if (event.key === "Escape" && !find("dialog[open]")) player()?.stop();
+  });
+
+  window.studioPage ??= { list, stage, speak, toast };
+})();

@@ -1,0 +1,126 @@
+"""Voices and takes as rows of HTML, every word of a user escaped.
+
+The rows are made here and not in a template of gr.HTML: gradio evaluates the filled-in template as JavaScript, so that
+a voice named `${...}` would run in the page of whoever sees it.
+"""
+
+import math
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from html import escape
+from typing import Any
+
+from studio.store.takes import Take
+from studio.store.voices import Voice
+
+Row = dict[str, str]
+_BARS = 16
+
+
+def voice_list(voices: Sequence[Voice], *, selected: str | None, frame_rate: float) -> dict[str, Any]:
+    """What the list of voices shows: the user's own first, newest at the top, then the built-in ones."""
+    own = sorted((voice for voice in voices if not voice.builtin), key=lambda voice: -voice.created)
+    ordered = [*own, *(voice for voice in voices if voice.builtin)]
+    return {"items": [voice_row(voice, frame_rate) for voice in ordered], "selected": selected}
+
+
+def take_list(takes: Sequence[Take], *, total: int) -> dict[str, Any]:
+    """What the list of takes shows: these, newest first, and whether there are more."""
+    return {"items": [take_row(take) for take in takes], "more": len(takes) < total}
+
+
+def seal(digest: str | None) -> str:
+    """A small drawing of a digest: equal codes look equal, other codes look different."""
+    heights = [int(character, 16) for character in (digest or "0" * _BARS)[:_BARS]]
+    bars = "".join(
+        f'<rect x="{3 * index}" y="{15 - (2 + height)}" width="2" height="{2 * (2 + height)}" rx="1"/>'
+        for index, height in enumerate(heights)
+    )
+    return f'<svg class="seal" viewBox="0 -3 47 36" aria-hidden="true" focusable="false">{bars}</svg>'
+
+
+def voice_row(voice: Voice, frame_rate: float) -> Row:
+    name, identifier = escape(voice.name), escape(voice.id)
+    remove = "" if voice.builtin else _remove(voice.id, f"Remove {voice.name}", _question(voice))
+    markup = f"""<li class="voice">
+      <input type="radio" name="voice" id="voice-{identifier}" value="{identifier}"
+        aria-describedby="about-{identifier}">
+      <label for="voice-{identifier}">
+        {seal(voice.codes_digest)}
+        <span class="name" dir="auto">{name}</span>
+        <span class="about" id="about-{identifier}">{escape(_about(voice))}
+          <span class="codes">{escape(_codes(voice, frame_rate))}</span></span>
+      </label>
+      <button type="button" class="play" data-play="/voices/{identifier}/clip" aria-pressed="false"
+        aria-label="Play the clip of {name}" title="Play the clip"></button>
+      {remove}
+    </li>"""
+    return {"id": voice.id, "html": markup}
+
+
+def _about(voice: Voice) -> str:
+    if voice.description:
+        return voice.description
+    return f"Your clip of {voice.duration:.1f} s" if voice.duration else "Your clip"
+
+
+def _codes(voice: Voice, frame_rate: float) -> str:
+    if not voice.filled or voice.codes_digest is None:
+        return "not encoded yet"
+    return f"filled · {math.ceil(voice.duration * frame_rate - 1e-6)} frames · digest {voice.codes_digest[:6]}"
+
+
+def _question(voice: Voice) -> str:
+    return f"Remove the voice “{voice.name}” and its clip? Takes made with it stay."
+
+
+def take_row(take: Take) -> Row:
+    identifier, voice = escape(take.id), escape(take.voice_name or "a clip")
+    created = datetime.fromtimestamp(take.created, UTC).isoformat()
+    marks = "".join(f'<span class="mark {kind}">{escape(text)}</span>' for kind, text in _marks(take))
+    sound = (
+        '<p class="lost">The file of this take is missing. Remove the take, or put its file back.</p>'
+        if take.missing
+        else f'<audio controls preload="none" data-src="/takes/{identifier}/audio" aria-label="By {voice}"></audio>'
+    )
+    download = (
+        ""
+        if take.missing
+        else f'<a class="quiet-button" download data-href="/takes/{identifier}/download">Download</a>'
+    )
+    error = f'<p class="lost">{escape(take.error)}</p>' if take.error else ""
+    markup = f"""<li class="take">
+      {seal(take.codes_digest)}
+      <p class="who"><span class="name" dir="auto">{voice}</span> <time datetime="{created}"></time>{marks}</p>
+      <p class="script" dir="auto">{escape(take.script)}</p>
+      {error}{sound}
+      <p class="figures">{escape(_figures(take))}</p>
+      <p class="tools">{download}{_remove(take.id, "Remove", "Remove this take and its file?", text="Remove")}</p>
+    </li>"""
+    return {"id": take.id, "html": markup}
+
+
+def _marks(take: Take) -> list[tuple[str, str]]:
+    cache = "codes from cache" if take.cache == "hit" else f"encoded, {take.encode_ms:.0f} ms"
+    return [*([("partial", "partial")] if take.partial else []), ("cache", cache)]
+
+
+def _figures(take: Take) -> str:
+    speed = take.options.get("speed", 1.0)
+    parts = [
+        f"{take.duration:.1f} s",
+        take.first_audio_ms is not None and f"first audio {take.first_audio_ms:.0f} ms",
+        take.realtime_speed is not None and f"{take.realtime_speed:.1f}\u00d7 real time",
+        take.device,
+        f"seed {take.seed}",
+        speed != 1.0 and f"speed {speed:g}",
+    ]
+    return " · ".join(str(part) for part in parts if part)
+
+
+def _remove(identifier: str, label: str, question: str, *, text: str = "") -> str:
+    kind = "quiet-button" if text else "remove"
+    return (
+        f'<button type="button" class="{kind}" data-remove="{escape(identifier)}" data-question="{escape(question)}" '
+        f'aria-label="{escape(label)}" title="{escape(label)}">{escape(text)}</button>'
+    )
