@@ -32,7 +32,8 @@ def cache_key(clip: Waveform, span: tuple[int, int], codec: CodecIdentity) -> st
         "trim_end": end,
     }
     record = hashlib.sha256(RECORD + _canonical(fields))
-    record.update(np.ascontiguousarray(clip.samples, dtype="<f4").data)
+    # Zero is added, because a float file may hold -0.0, which is the same sample as 0.0 in other bits.
+    record.update(np.ascontiguousarray(clip.samples + np.float32(0.0), dtype="<f4").data)
     return record.hexdigest()
 
 

@@ -44,8 +44,9 @@ def add(db: Database, name: str, amount: float) -> None:
 
 
 def stored(db: Database) -> dict[str, float]:
-    """Every counter as it is on disk; zero where nothing was counted yet."""
-    return dict.fromkeys(NAMES, 0.0) | dict(db.execute("SELECT name, value FROM counters").fetchall())
+    """Every counter as it is on disk; zero where nothing was counted yet. Only seconds have fractions."""
+    values = dict.fromkeys(NAMES, 0.0) | dict(db.execute("SELECT name, value FROM counters").fetchall())
+    return {name: value if name.endswith("seconds") else int(value) for name, value in values.items()}
 
 
 class Batch:
