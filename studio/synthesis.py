@@ -29,7 +29,6 @@ CLIP = "The clip"
 """What a reference that is no saved voice is called."""
 
 
-
 class Clock:
     """When things happened, in seconds after asking."""
 
@@ -135,7 +134,7 @@ class Speech:
             if self._ended:
                 raise StopIteration
             self._writer.write(chunk)
-            self._digest.update(np.ascontiguousarray(chunk.T, dtype="<i2"))
+            self._digest.update(chunk.T.astype("<i2").tobytes())
             self._num_samples += chunk.shape[1]
         return chunk
 
@@ -198,7 +197,7 @@ class Synthesizer:
         return Speech(self.engine, self._lane, self.takes, take, request)
 
     def add_voice(self, source: bytes, name: str, *, transcript: str = "", clip_name: str = "") -> Voice:
-        """Makes a saved voice of a clip, its codes filled. Raises ClipError, NameTaken or SettingError, nothing saved."""
+        """Makes a saved voice of a clip, codes filled. Raises ClipError, NameTaken or SettingError, nothing saved."""
         name = self.voices.check_name(name)
         reference = self.desk.from_file(source, clip_name or name)
         codes = VoiceCodes(codec=self.desk.codec, key=reference.key, digest=reference.digest)

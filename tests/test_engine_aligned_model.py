@@ -1,10 +1,10 @@
 import numpy as np
 import pytest
 import torch
+from toy_voice import PHONEMES, toy_language
 
 from studio.engine.aligned_generation import FrameGenerator, FrameSampling, align
 from studio.engine.sampling import CounterDraws
-from toy_voice import PHONEMES, toy_language
 
 PLAIN = FrameSampling(temperature=0.8, later_temperature=0.6, top_k=10, pace=1.0)
 REFERENCE = np.random.default_rng(0).integers(0, 32, (3, 9)).astype(np.int16)

@@ -2,10 +2,10 @@ import json
 
 import pytest
 import torch
+from toy_voice import PHONEMES, toy_codec, toy_language
 
 from studio.engine.checkpoints import CODEC_FILE, LANGUAGE_FILE, Recommended, load, save
 from studio.errors import WeightsError
-from toy_voice import PHONEMES, toy_codec, toy_language
 
 
 @pytest.fixture

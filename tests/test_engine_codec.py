@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 import torch
+from toy_voice import toy_codec
 
 from studio.engine.harmonic_codec import FRAME
 from studio.engine.harmonic_signal import (
@@ -14,7 +15,6 @@ from studio.engine.harmonic_signal import (
     pulses,
 )
 from studio.engine.sampling import CounterDraws
-from toy_voice import toy_codec
 
 
 def noise(seed: int = 1):

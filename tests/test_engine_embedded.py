@@ -2,6 +2,7 @@ import threading
 
 import numpy as np
 import pytest
+from toy_voice import toy_voice
 
 from studio.audio.waveform import Waveform
 from studio.engine.catalogue import load_engine
@@ -12,7 +13,6 @@ from studio.engine.sampling import SamplingOptions
 from studio.errors import SettingError, SilentClip, UnknownEngine, UnspeakableScript
 from studio.settings import Settings
 from studio.text.script import Utterance
-from toy_voice import toy_voice
 
 SENTENCE = Utterance(text="The quick brown fox jumps over the lazy dog.")
 CODES = np.random.default_rng(0).integers(0, 32, (3, 20)).astype(np.int16)

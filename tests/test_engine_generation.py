@@ -3,6 +3,7 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
+import torch
 
 from studio.engine.generation import EncoderLane, GenerationLane, Stream
 
@@ -112,8 +113,6 @@ def test_an_error_of_the_producer_reaches_the_consumer_after_the_chunks_before_i
 
 
 def test_the_encoder_lane_runs_one_thing_at_a_time_with_one_intra_op_thread():
-    import torch
-
     lane, running, most = EncoderLane(), [], []
 
     def encode() -> int:

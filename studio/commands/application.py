@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from studio.commands import page, speak, voices
+from studio.commands import bench, page, speak, voices
 from studio.commands.session import Assemble, Session
 from studio.errors import StudioError
 from studio.settings import Settings
@@ -24,6 +24,7 @@ application = typer.Typer(
 )
 application.command("speak")(speak.speak)
 application.command("ui")(page.ui)
+application.command("bench")(bench.bench)
 application.add_typer(voices.group, name="voices")
 
 

@@ -1,5 +1,5 @@
-"""The embedded voice's language model: phonemes aligned to frames, a reference's codes and all codes so far, to the next
-frame of codes.
+"""The embedded voice's language model: phonemes aligned to frames, a reference's codes and all codes so far, to the
+next frame of codes.
 
 Alignment is given rather than learned: a duration is predicted for every phoneme, so the number of frames is known
 before the first one is made. The backbone runs once a frame; a frame-local transformer then goes through the codebooks.
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from studio.engine.transformer import Block, KeyValues, rotation
+from studio.engine.transformer import Blocks, KeyValues
 
 TICKS_PER_FRAME = 8
 """Durations are counted in ticks of 10 ms."""
@@ -41,10 +41,9 @@ class TextEncoder(nn.Module):
     def __init__(self, config: AlignedModelConfig) -> None:
         super().__init__()
         width = config.width
-        self.quarters, self.head_width = config.quarters, width // config.num_heads
+        self.quarters = config.quarters
         self.embedding = nn.Embedding(config.vocabulary_size, width)
-        layers = range(config.text_layers)
-        self.blocks = nn.ModuleList(Block(width, config.num_heads, dropout=config.dropout) for _ in layers)
+        self.blocks = Blocks(config.text_layers, width, config.num_heads, config.dropout)
         self.norm = nn.LayerNorm(width)
         self.to_frame = nn.Linear((config.quarters + 2) * width, width)
 
@@ -52,10 +51,8 @@ class TextEncoder(nn.Module):
         """`phonemes` `(batch, length)`, -1 where there is none, to features `(batch, length, width)`."""
         present = phonemes >= 0
         hidden = self.embedding(phonemes.clamp(min=0))
-        turn = rotation(torch.arange(phonemes.shape[1], device=phonemes.device), self.head_width)
-        for block in self.blocks:
-            hidden = block(hidden, turn, present[:, None, None])
-        return self.norm(hidden)
+        positions = torch.arange(phonemes.shape[1], device=phonemes.device)
+        return self.norm(self.blocks(hidden, positions, present[:, None, None]))
 
     def frames(self, features: Tensor, alignment: Tensor) -> Tensor:
         """`alignment` `(batch, 8 * num_frames)` names the phoneme of each tick; to rows `(batch, num_frames, width)`:
@@ -76,12 +73,10 @@ class FrameLocal(nn.Module):
         super().__init__()
         width, size = config.width, config.codebook_size
         self.num_codebooks, self.codebook_size = config.num_codebooks, size
-        self.num_heads, self.head_width = config.num_heads, width // config.num_heads
         self.input = nn.Linear(width, width)
         self.embedding = nn.Embedding(config.num_codebooks * size, width)
         self.positions = nn.Parameter(torch.zeros(config.num_codebooks, width))
-        layers = range(config.local_layers)
-        self.blocks = nn.ModuleList(Block(width, config.num_heads, dropout=config.dropout) for _ in layers)
+        self.blocks = Blocks(config.local_layers, width, config.num_heads, config.dropout)
         self.norm = nn.LayerNorm(width)
         self.heads = nn.Parameter(torch.zeros(config.num_codebooks, width, size))
 
@@ -91,14 +86,12 @@ class FrameLocal(nn.Module):
         offsets = torch.arange(self.num_codebooks, device=codes.device) * self.codebook_size
         known = self.embedding(codes[:, :-1] + offsets[:-1])
         rows = torch.cat([self.input(hidden)[:, None], known], dim=1) + self.positions
-        turn = rotation(torch.arange(self.num_codebooks, device=codes.device), self.head_width)
-        for block in self.blocks:
-            rows = block(rows, turn, None)
+        rows = self.blocks(rows, torch.arange(self.num_codebooks, device=codes.device), None)
         return torch.einsum("fqd,qdk->fqk", self.norm(rows), self.heads)
 
     def start(self, device: torch.device) -> list[KeyValues]:
         """Buffers for the codebooks of one frame; set their length to 0 to use them for the next frame."""
-        return [KeyValues(1, self.num_heads, self.head_width, self.num_codebooks, device) for _ in self.blocks]
+        return self.blocks.start(self.num_codebooks, device)
 
     def first_row(self, hidden: Tensor) -> Tensor:
         """The row that asks for codebook 0: `hidden` `(1, 1, width)` to the same shape."""
@@ -110,9 +103,7 @@ class FrameLocal(nn.Module):
 
     def step(self, row: Tensor, codebook: int, caches: list[KeyValues]) -> Tensor:
         """Logits `(codebook_size,)` for `codebook`."""
-        turn = rotation(torch.tensor([codebook], device=row.device), self.head_width)
-        for block, cache in zip(self.blocks, caches, strict=True):
-            row = block.step(row, turn, cache)
+        row = self.blocks.step(row, torch.tensor([codebook], device=row.device), caches)
         return self.norm(row)[0, 0] @ self.heads[codebook]
 
 
@@ -123,15 +114,13 @@ class AlignedModel(nn.Module):
         super().__init__()
         self.config = config
         width, size = config.width, config.num_codebooks * config.codebook_size
-        self.head_width = width // config.num_heads
         self.text = TextEncoder(config)
         self.durations = nn.Sequential(nn.Linear(2 * width, width), nn.GELU(), nn.Linear(width, 1))
         self.codes = nn.Embedding(size + 1, width)
         """One row a code and codebook; the last row stands for "no code"."""
         self.reference_mark = nn.Parameter(torch.zeros(width))
         self.begin = nn.Parameter(torch.zeros(width))
-        layers = range(config.backbone_layers)
-        self.blocks = nn.ModuleList(Block(width, config.num_heads, dropout=config.dropout) for _ in layers)
+        self.blocks = Blocks(config.backbone_layers, width, config.num_heads, config.dropout)
         self.norm = nn.LayerNorm(width)
         self.local = FrameLocal(config)
 
@@ -158,27 +147,20 @@ class AlignedModel(nn.Module):
         return torch.arange(count, device=device) - count - _GAP
 
     def backbone(self, rows: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
-        """Hidden states `(batch, time, width)` of whole sequences; `mask` as `Block.forward` takes it."""
-        turn = rotation(positions, self.head_width)
-        for block in self.blocks:
-            rows = block(rows, turn, mask)
-        return self.norm(rows)
+        """Hidden states `(batch, time, width)` of whole sequences; `positions` and `mask` as `Blocks.forward` takes
+        them."""
+        return self.norm(self.blocks(rows, positions, mask))
 
     def start(self, capacity: int, device: torch.device) -> list[KeyValues]:
         """Buffers for one stream of at most `capacity` rows."""
-        heads = self.config.num_heads
-        return [KeyValues(1, heads, self.head_width, capacity, device) for _ in self.blocks]
+        return self.blocks.start(capacity, device)
 
     def step(self, row: Tensor, position: int, caches: list[KeyValues]) -> Tensor:
         """The hidden state `(1, 1, width)` of the next row."""
-        turn = rotation(torch.tensor([position], device=row.device), self.head_width)
-        for block, cache in zip(self.blocks, caches, strict=True):
-            row = block.step(row, turn, cache)
-        return self.norm(row)
+        return self.norm(self.blocks.step(row, torch.tensor([position], device=row.device), caches))
 
     def prefill(self, rows: Tensor, positions: Tensor, caches: list[KeyValues]) -> None:
         """Puts the reference's rows `(1, time, width)` into fresh buffers."""
-        turn, time = rotation(positions, self.head_width), rows.shape[1]
+        time = rows.shape[1]
         causal = torch.ones(time, time, dtype=torch.bool, device=rows.device).tril()
-        for block, cache in zip(self.blocks, caches, strict=True):
-            rows = block.step(rows, turn, cache, causal)
+        self.blocks.step(rows, positions, caches, causal)

@@ -10,7 +10,10 @@ ENGINES = ("embedded",)
 
 
 def load_engine(name: str, settings: Settings) -> Engine:
-    """Loads an engine's weights and warms it up; takes a second or two. Raises UnknownEngine, SettingError or WeightsError."""
+    """Loads an engine's weights and warms it up, in a second or two.
+
+    Raises UnknownEngine, SettingError or WeightsError.
+    """
     if name not in ENGINES:
         raise UnknownEngine(name, ", ".join(ENGINES))
     if settings.device not in ("auto", "cpu"):

@@ -82,7 +82,7 @@ def save(
     phonemes: tuple[str, ...],
     recommended: Recommended,
 ) -> None:
-    """Writes a model folder. Weights are stored as float16; config.json comes last, so that a broken save is noticed."""
+    """Writes a model folder: weights as float16, config.json last, so that a broken save is noticed."""
     folder.mkdir(parents=True, exist_ok=True)
     for module, name in ((codec, CODEC_FILE), (language, LANGUAGE_FILE)):
         halves = {key: value.detach().half().contiguous() for key, value in module.state_dict().items()}
@@ -111,7 +111,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
 
 
 def _codec_config(fields: dict[str, Any]) -> HarmonicCodecConfig:
-    return HarmonicCodecConfig(**{key: tuple(value) if isinstance(value, list) else value for key, value in fields.items()})
+    """JSON has lists where the configuration has tuples."""
+    tuples: dict[str, Any] = {key: tuple(fields[key]) for key in ("encoder_layers", "decoder_layers")}
+    return HarmonicCodecConfig(**fields | tuples)
 
 
 def _check_file(path: Path, expected: str) -> None:

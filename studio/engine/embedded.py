@@ -58,10 +58,8 @@ class EmbeddedEngine:
         """Does once what the first request would otherwise wait for: the lexicon, and torch's first operations."""
         warm_up()
         silence = Waveform(np.zeros((1, 2 * FRAME), dtype=np.float32), SAMPLE_RATE)
-        frames = self.speak(Utterance("Yes."), self.encode(silence).codes, SamplingOptions(seed=0), index=0)
-        for _ in range(_FIRST_CHUNK):
-            next(frames)
-        frames.close()
+        for _ in self.speak(Utterance("Yes."), self.encode(silence).codes, SamplingOptions(seed=0), index=0):
+            pass
 
     def check_script(self, text: str) -> None:
         check_speakable(text)

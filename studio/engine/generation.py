@@ -12,7 +12,7 @@ import torch
 T = TypeVar("T")
 Producer = Generator[np.ndarray, None, None]
 LANE_THREADS = 1
-"""Intra-op threads in every lane: other counts give other last bits, and one is what the cached value is defined for."""
+"""Intra-op threads in every lane: other counts give other last bits; the cached value is defined for one."""
 
 
 def set_lane_threads() -> None:

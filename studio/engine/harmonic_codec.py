@@ -1,4 +1,4 @@
-"""The embedded voice's codec: a waveform to codes at 12.5 frames a second, and codes back to sound, whole or as a stream.
+"""The embedded voice's codec: a waveform to codes at 12.5 frames a second, and codes back to sound, whole or streamed.
 
 A causal transformer listens to log-mel and autocorrelation, a residual quantiser turns its latent into codes, another
 transformer turns them into pitch and envelopes, and `harmonic_signal` makes these audible.
@@ -6,7 +6,6 @@ transformer turns them into pitch and envelopes, and `harmonic_signal` makes the
 
 from dataclasses import dataclass
 
-import torch
 from torch import Tensor, nn
 
 from studio.engine.harmonic_signal import FEATURES, HARMONIC_BANDS, HOP, NOISE_BANDS, Features
@@ -134,8 +133,8 @@ class HarmonicCodec(nn.Module):
         return DecoderState(coarse, middle, fine, SynthesisState(noise, device))
 
     def step(self, codes: Tensor, state: DecoderState) -> Tensor:
-        """The sound that the next frame of codes `(num_codebooks,)` completes, `(samples,)`: 40 ms with the first frame,
-        80 ms with each later one. Larger chunks are more calls, so every chunking gives equal samples."""
+        """The sound `(samples,)` that the next frame of codes `(num_codebooks,)` completes: 40 ms with the first
+        frame, 80 ms with each later one. Larger chunks are more calls, so every chunking gives equal samples."""
         envelopes = self.decoder.step(self.quantizer.decode(codes[None, :, None]), state)
         return self.synthesis.step(envelopes, state.sound)[0]
 

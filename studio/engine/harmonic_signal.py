@@ -1,7 +1,7 @@
-"""The signal side of the embedded codec: what the encoder hears of a waveform, and how pitch and envelopes become sound.
+"""The signal side of the embedded codec: what the encoder hears of a waveform, how pitch and envelopes become sound.
 
-Phase comes from signal processing, not from training: a pulse train at the pitch and white noise are shaped, hop by hop,
-by spectral envelopes and overlap-added.
+Phase comes from signal processing, not from training: a pulse train at the pitch and white noise are shaped, hop by
+hop, by spectral envelopes and overlap-added.
 """
 
 import math
@@ -38,7 +38,7 @@ def mel_filters(window: int, bands: int) -> Tensor:
 
 
 def band_interpolation(window: int, bands: int) -> Tensor:
-    """Weights `(window / 2 + 1, bands)` that spread values at mel-spaced points linearly over the bins of a spectrum."""
+    """Weights `(window / 2 + 1, bands)` that spread values at mel-spaced points linearly over a spectrum."""
     position = _mel(torch.linspace(0, SAMPLE_RATE / 2, window // 2 + 1))
     position = position / (_mel(torch.tensor(SAMPLE_RATE / 2.0)).item() / (bands - 1))
     lower = position.floor().clamp(max=bands - 2).long()

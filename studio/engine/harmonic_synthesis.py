@@ -89,7 +89,8 @@ class HarmonicSynthesis(nn.Module):
 
     def finish(self, state: SynthesisState) -> Tensor:
         """The four hops held back: the last envelope rings out over silence."""
-        assert state.pitch is not None and state.envelopes is not None, "finish comes after the first step"
+        assert state.pitch is not None, "finish comes after the first step"
+        assert state.envelopes is not None, "both are set by the first step"
         harmonic, noise = (each.expand(-1, TAPS, -1) for each in state.envelopes)
         first = state.hop
         pulse, white = self._sources(torch.cat([state.pitch, state.pitch[:, -1:]], dim=1), state)
@@ -122,7 +123,7 @@ class HarmonicSynthesis(nn.Module):
         return pulses(pitch, phase.float()), phase[:, -1:]
 
     def _shape(self, sources: Tensor, harmonic: Tensor, noise: Tensor, first: int, state: SynthesisState) -> Tensor:
-        """Windows from hop `first` on, added to what the ones before it left; the first window begins before the sound."""
+        """Windows from hop `first` on, added to what earlier ones left; the first window begins before the sound."""
         joined = torch.cat([state.sources, sources], dim=-1)
         state.sources = joined[..., -_HELD:]
         pulse_windows, noise_windows = joined.unfold(-1, WINDOW, HOP)

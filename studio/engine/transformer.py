@@ -1,6 +1,9 @@
 """Pre-norm causal transformer blocks with rotary positions: whole sequences for training and encoding, and single steps
 over an explicit key-value state for streaming. Knows nothing of speech."""
 
+from collections.abc import Iterator
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -94,6 +97,36 @@ class Block(nn.Module):
         return hidden + self.dropout(self.down(inner))
 
 
+class Blocks(nn.ModuleList):
+    """Blocks one after another."""
+
+    def __init__(self, count: int, width: int, num_heads: int, dropout: float = 0.0) -> None:
+        super().__init__(Block(width, num_heads, dropout=dropout) for _ in range(count))
+        self.num_heads = num_heads
+        self.head_width = width // num_heads
+
+    def __iter__(self) -> Iterator[Block]:
+        return cast(Iterator[Block], super().__iter__())
+
+    def forward(self, hidden: Tensor, positions: Tensor, mask: Tensor | None) -> Tensor:
+        """Whole sequences, as `Block.forward`; `positions` `(time,)`."""
+        turn = rotation(positions, self.head_width)
+        for block in self:
+            hidden = block(hidden, turn, mask)
+        return hidden
+
+    def start(self, capacity: int, device: torch.device) -> list[KeyValues]:
+        """Buffers for one stream of at most `capacity` rows held at once."""
+        return [KeyValues(1, self.num_heads, self.head_width, capacity, device) for _ in self]
+
+    def step(self, hidden: Tensor, positions: Tensor, caches: list[KeyValues], mask: Tensor | None = None) -> Tensor:
+        """The rows `(1, time, width)` after those that `caches` hold, as `Block.step`."""
+        turn = rotation(positions, self.head_width)
+        for block, cache in zip(self, caches, strict=True):
+            hidden = block.step(hidden, turn, cache, mask)
+        return hidden
+
+
 class StackState:
     """What a streaming `WindowedStack` remembers: one key-value buffer a block, and the position of the next row."""
 
@@ -107,35 +140,27 @@ class WindowedStack(nn.Module):
 
     def __init__(self, width: int, num_layers: int, window: int, num_heads: int) -> None:
         super().__init__()
-        self.blocks = nn.ModuleList(Block(width, num_heads) for _ in range(num_layers))
+        self.blocks = Blocks(num_layers, width, num_heads)
         self.window = window
-        self.num_heads = num_heads
-        self.head_width = width // num_heads
 
     def forward(self, hidden: Tensor) -> Tensor:
         """A whole sequence `(batch, time, width)` at once."""
         positions = torch.arange(hidden.shape[1], device=hidden.device)
         distance = positions[:, None] - positions[None]
         mask = None if hidden.shape[1] <= self.window else (distance >= 0) & (distance < self.window)
-        turn = rotation(positions, self.head_width)
-        for block in self.blocks:
-            hidden = block(hidden, turn, mask)
-        return hidden
+        return self.blocks(hidden, positions, mask)
 
     def start(self, rows: int, device: torch.device) -> StackState:
         """A fresh state for one stream that advances by `rows` rows a call."""
-        capacity = self.window - 1 + rows
-        return StackState([KeyValues(1, self.num_heads, self.head_width, capacity, device) for _ in self.blocks])
+        return StackState(self.blocks.start(self.window - 1 + rows, device))
 
     def step(self, hidden: Tensor, state: StackState) -> Tensor:
         """The next rows `(1, rows, width)` of a stream; equal in exact arithmetic to `forward` over all of it."""
         rows, held = hidden.shape[1], min(state.position, self.window - 1)
-        positions = torch.arange(state.position, state.position + rows, device=hidden.device)
-        turn = rotation(positions, self.head_width)
-        distance = positions[:, None] - torch.arange(state.position - held, state.position + rows, device=hidden.device)
+        positions = torch.arange(state.position - held, state.position + rows, device=hidden.device)
+        distance = positions[held:, None] - positions[None]
         mask = None if rows == 1 else (distance >= 0) & (distance < self.window)
-        for block, cache in zip(self.blocks, state.caches, strict=True):
+        for cache in state.caches:
             cache.keep_last(self.window - 1)
-            hidden = block.step(hidden, turn, cache, mask)
         state.position += rows
-        return hidden
+        return self.blocks.step(hidden, positions[held:], state.caches, mask)
