@@ -161,14 +161,24 @@ def test_a_built_in_voice_stays(voices: VoiceLibrary) -> None:
     assert voices.get("Clara").builtin
 
 
-def test_installing_a_built_in_voice_again_changes_nothing(voices: VoiceLibrary, tmp_path: Path) -> None:
+def test_installing_a_built_in_voice_again_writes_nothing(
+    voices: VoiceLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = voices.install_builtin("clara", VoiceDetails(name="Clara", sex="female"), b"sound")
     voices.remember_codes("clara", CODES, duration=3.0)
     voices.touch("clara")
+    monkeypatch.setattr("studio.store.voices.transaction", None)
     again = voices.install_builtin("clara", VoiceDetails(name="Clara", sex="female"), b"sound")
     assert (again.id, again.key, again.duration, again.times_used) == ("clara", "k", 3.0, 1)
     assert again.created == first.created
     assert files(tmp_path) == ["clara"]
+
+
+def test_new_details_of_a_built_in_voice_are_taken_and_its_codes_stay(voices: VoiceLibrary) -> None:
+    voices.install_builtin("clara", VoiceDetails(name="Clara"), b"sound")
+    voices.remember_codes("clara", CODES, duration=3.0)
+    renamed = voices.install_builtin("clara", VoiceDetails(name="Klara", description="warm"), b"sound")
+    assert (renamed.name, renamed.description, renamed.key) == ("Klara", "warm", "k")
 
 
 def test_a_renewed_built_in_clip_drops_the_codes_of_the_old_one(voices: VoiceLibrary) -> None:

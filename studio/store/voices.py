@@ -4,7 +4,7 @@ import hashlib
 import time
 import uuid
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,8 @@ class VoiceLibrary:
 
         Where a person already uses its name, that name stays theirs and the built-in one says what it is.
         """
+        if self._is_installed(identifier, details, clip):
+            return self.get(identifier)
         with transaction(self._database) as db:
             before = db.execute("SELECT clip_digest FROM voices WHERE id = ?", [identifier]).fetchone()
             new_clip = before is None or before[0] != hashlib.sha256(clip).hexdigest()
@@ -97,6 +99,14 @@ class VoiceLibrary:
             if new_clip or not self._files.path(identifier).is_file():
                 self._files.write(identifier, clip)
         return self.get(identifier)
+
+    def _is_installed(self, identifier: str, details: VoiceDetails, clip: bytes) -> bool:
+        """Whether there is nothing to write, as at nearly every start."""
+        with connection(self._database) as db:
+            rows = [_voice(row) for row in db.query(_SELECT + " WHERE id = ?", [self.codec, identifier])]
+        wanted = {**asdict(details), "clip_digest": hashlib.sha256(clip).hexdigest(), "builtin": True}
+        found = [{name: getattr(voice, name) for name in wanted} for voice in rows]
+        return found == [wanted] and self._files.path(identifier).is_file()
 
     def list(self) -> list[Voice]:
         """Built-in voices first, then the others, each by name."""
