@@ -80,3 +80,7 @@ def test_a_faster_pace_gives_fewer_frames():
 
 def test_even_no_duration_at_all_gives_one_frame():
     assert align(torch.zeros(4), 1.0).tolist() == [3] * 8
+
+
+def test_no_phoneme_lasts_longer_than_a_second_whatever_is_predicted():
+    assert len(align(torch.tensor([50.0, 60.0, 1.0]), 1.0)) <= 208

@@ -78,13 +78,17 @@ class FrameGenerator:
         return torch.tensor(codes)
 
 
+LONGEST_PHONEME = 100
+"""Ticks, one second: whatever a strange reference makes the predictor say, an utterance has a bound."""
+
+
 def align(log_durations: Tensor, pace: float) -> Tensor:
     """Names the phoneme of every 10 ms tick, `(8 * num_frames,)`; the last phoneme fills the last frame.
 
     `log_durations` `(length,)` are `log(1 + ticks)`. The running sum is rounded, so that rounding does not add up; at
     least one frame comes out.
     """
-    ticks = (log_durations.exp() - 1).clamp(min=0) / pace
+    ticks = (log_durations.exp() - 1).clamp(0, LONGEST_PHONEME) / pace
     ends = ticks.cumsum(0).round().long()
     counts = torch.diff(ends, prepend=torch.zeros(1, dtype=torch.long))
     alignment = torch.repeat_interleave(torch.arange(len(counts)), counts)
