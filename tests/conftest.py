@@ -1,11 +1,15 @@
 """What holds for every test: no test touches the user's data, and in CI a skipped test is a failure."""
 
 import os
+import shutil
 from collections.abc import Generator
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
+
+if TYPE_CHECKING:
+    import command_line
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
 
@@ -17,6 +21,34 @@ def own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("STUDIO_DATA_DIR", str(data_dir))
     monkeypatch.delenv("STUDIO_DEVICE", raising=False)
     return data_dir
+
+
+@pytest.fixture
+def studio(
+    own_data_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> "command_line.CommandLine":
+    """The command line on an empty data folder, the real voice model loaded once for all tests."""
+    import command_line  # noqa: PLC0415 - it imports torch, which most tests do not need
+
+    command_line.load_once(monkeypatch)
+    return command_line.CommandLine(capsys, own_data_dir)
+
+
+@pytest.fixture(scope="session")
+def filled_library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A data folder in which the built-in voices have their codes."""
+    import command_line  # noqa: PLC0415
+
+    data_dir = tmp_path_factory.mktemp("library")
+    command_line.fill(data_dir)
+    return data_dir
+
+
+@pytest.fixture
+def library(studio: "command_line.CommandLine", filled_library: Path) -> "command_line.CommandLine":
+    """The command line on a library with the built-in voices in it."""
+    shutil.copytree(filled_library, studio.data_dir)
+    return studio
 
 
 @pytest.hookimpl(wrapper=True)

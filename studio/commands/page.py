@@ -23,5 +23,5 @@ def ui(
     session = session_of(context)
     say = partial(print, flush=True)
     say("Loading the voice model.")
-    launch(session.open(), session.settings, options, say).wait()
+    launch(session.open_library(), session.settings, options, say).wait()
     raise typer.Exit(130)

@@ -25,9 +25,13 @@ class Session:
     settings: Settings
     assemble: Assemble
 
-    def open(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
-        """Loads the engine and opens the library, the built-in voices in it."""
-        synthesizer = self.assemble(self.settings, engine)
+    def load(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
+        """Loads the engine; writes nothing."""
+        return self.assemble(self.settings, engine)
+
+    def open_library(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
+        """Loads the engine and sees to it that the built-in voices are in the library."""
+        synthesizer = self.load(engine)
         synthesizer.fill_builtins()
         return synthesizer
 

@@ -7,13 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from studio.commands.clips import check_output, read_clip, save_copy
+from studio.commands.named_files import check_clip, check_output, save_copy
 from studio.commands.session import DEFAULT_ENGINE, print_record, session_of
 from studio.errors import SettingError
+from studio.text.script import utterances
 
 if TYPE_CHECKING:
+    from studio.engine.sampling import SamplingOptions
     from studio.store.takes import Take
     from studio.synthesis import Speech, Synthesizer
+
+STOP_SECONDS = 10.0
+"""A process that ends while a step of the model runs is aborted by the C++ runtime; the last step is waited for."""
 
 
 def speak(
@@ -32,53 +37,54 @@ def speak(
     if (voice is None) == (reference is None):
         raise typer.TyperException("Say whose voice it is to be by one of --voice and --reference")
     check_output(output)
-    chosen_seed = seed_of(seed)
-    clip = read_clip(reference) if reference else None
+    if reference:
+        check_clip(reference)
+    options = options_of(seed, speed)
+    utterances(text)  # says what is wrong with the text before a model is loaded
 
-    synthesizer = session_of(context).open(engine)
+    session = session_of(context)
+    synthesizer = session.load(engine) if reference else session.open_library(engine)
     if transcript and not synthesizer.engine.uses_transcript:
-        print(f"The engine {engine!r} does not use a transcript; it was left aside.", file=sys.stderr)
-    speech = begin(synthesizer, text, voice=voice, clip=clip, seed=chosen_seed, speed=speed)
+        print(f"The engine {engine!r} does not use a transcript, so it was left aside.", file=sys.stderr)
+    saved = synthesizer.voices.get(voice) if voice is not None else None
+    clip_name = reference.name if reference else ""
+    speech = synthesizer.speak(text, voice=saved, clip=reference, options=options, clip_name=clip_name)
     take = finish(speech, synthesizer)
     save_copy(synthesizer.takes.path(take.id), output)
     tell(take, output, as_json=as_json)
 
 
-def seed_of(text: str) -> int:
-    """Blank draws one of 2^32."""
-    if not text.strip():
-        return secrets.randbits(32)
-    try:
-        return int(text)
-    except ValueError as error:
-        raise SettingError("--seed", text, "give a whole number, or leave it out for a random one.") from error
-
-
-def begin(
-    synthesizer: "Synthesizer", text: str, *, voice: str | None, clip: bytes | None, seed: int, speed: float
-) -> "Speech":
+def options_of(seed: str, speed: float) -> "SamplingOptions":
+    """A blank seed draws one of 2^32."""
     from studio.engine.sampling import SamplingOptions
 
-    options = SamplingOptions(seed=seed, speed=speed)
-    saved = None if voice is None else synthesizer.voices.get(voice)
-    return synthesizer.speak(text, voice=saved, clip=clip, options=options)
+    if not seed.strip():
+        return SamplingOptions(seed=secrets.randbits(32), speed=speed)
+    try:
+        return SamplingOptions(seed=int(seed), speed=speed)
+    except ValueError as error:
+        raise SettingError("--seed", seed, "give a whole number, or leave it out for a random one.") from error
 
 
 def finish(speech: "Speech", synthesizer: "Synthesizer") -> "Take":
     """Lets it speak to its end; Ctrl-C keeps what was spoken in the library, and says where."""
     try:
-        for _ in speech:
-            pass
+        with speech:
+            for _ in speech:
+                pass
     except KeyboardInterrupt:
-        speech.close()
-        if speech.take is None:
-            print("Stopped before anything was spoken.", file=sys.stderr)
-        else:
-            kept = synthesizer.takes.path(speech.take.id)
-            print(f"Stopped. The {speech.take.duration:.1f} s that were spoken are in {kept}", file=sys.stderr)
+        print(f"Stopped. {kept(speech, synthesizer)}", file=sys.stderr)
         raise typer.Exit(130) from None
-    assert speech.take is not None
+    finally:
+        speech.stopped.wait(STOP_SECONDS)
+    assert speech.take is not None, "a whole take has sound"
     return speech.take
+
+
+def kept(speech: "Speech", synthesizer: "Synthesizer") -> str:
+    if speech.take is None:
+        return "Nothing was spoken yet."
+    return f"The {speech.take.duration:.1f} s that were spoken are in {synthesizer.takes.path(speech.take.id)}"
 
 
 def tell(take: "Take", output: Path, *, as_json: bool) -> None:
@@ -88,7 +94,9 @@ def tell(take: "Take", output: Path, *, as_json: bool) -> None:
     print(f"{output}: {take.duration:.1f} s by {take.engine} on {take.device}, seed {take.seed}")
     cached, encoded = f"codes from cache, {take.lookup_ms:.1f} ms", f"encoded now, {take.encode_ms:.0f} ms"
     codes = cached if take.cache == "hit" else encoded
-    print(f"{codes}; first audio after {take.first_audio_ms:.0f} ms; {take.realtime_speed:.1f} times real time")
+    print(
+        f"{codes}; first audio after {take.first_audio_ms or 0:.0f} ms; {take.realtime_speed or 0:.1f} times real time"
+    )
 
 
 def record(take: "Take", output: Path) -> dict[str, Any]:
@@ -96,12 +104,17 @@ def record(take: "Take", output: Path) -> dict[str, Any]:
         "key": take.key,
         "codes_digest": take.codes_digest,
         "cache": take.cache,
-        "encode_ms": take.encode_ms,
-        "first_audio_ms": take.first_audio_ms,
-        "duration_s": take.duration,
-        "realtime_speed": take.realtime_speed,
+        "encode_ms": rounded(take.encode_ms),
+        "first_audio_ms": rounded(take.first_audio_ms),
+        "duration_s": round(take.duration, 6),
+        "realtime_speed": rounded(take.realtime_speed),
         "seed": take.seed,
         "engine": take.engine,
         "device": take.device,
         "output": str(output),
     }
+
+
+def rounded(figure: float | None) -> float | None:
+    """To a thousandth; None stays None: a take that is silent all through has no first audio."""
+    return None if figure is None else round(figure, 3)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from studio.commands.clips import read_clip
+from studio.commands.named_files import check_clip
 from studio.commands.session import print_record, session_of
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Save a voice; its codes are made now, once."""
-    source = read_clip(clip)
-    synthesizer = session_of(context).open()
+    check_clip(clip)
+    synthesizer = session_of(context).open_library()
     synthesizer.voices.check_name(name)
-    reference = synthesizer.desk.from_file(source, clip.name)
-    voice = synthesizer.add_voice(source, name, transcript=transcript)
+    reference = synthesizer.desk.from_file(clip, clip.name)
+    voice = synthesizer.add_voice(clip.read_bytes(), name, transcript=transcript, clip_name=clip.name)
     if transcript and not synthesizer.engine.uses_transcript:
         print(f"The transcript is kept; the engine {synthesizer.engine.name!r} does not use it.", file=sys.stderr)
     show(voice, cache=reference.outcome, as_json=as_json)
@@ -39,7 +39,7 @@ def add(
 @group.command("list")
 def list_voices(context: typer.Context, as_json: Json = False) -> None:
     """Show every voice, the built-in ones first."""
-    for voice in session_of(context).open().voices.list():
+    for voice in session_of(context).open_library().voices.list():
         show(voice, cache=held(voice), as_json=as_json)
 
 
@@ -50,7 +50,7 @@ def remove(
     as_json: Json = False,
 ) -> None:
     """Remove a voice and its clip; takes made with it stay."""
-    removed = session_of(context).open().voices.remove(voice)
+    removed = session_of(context).open_library().voices.remove(voice)
     show(removed, cache=held(removed), as_json=as_json)
 
 

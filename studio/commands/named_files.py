@@ -2,25 +2,13 @@
 
 from pathlib import Path
 
-from studio.errors import EmptyClip, MissingClip, SettingError, UnreadableClip
-
-LARGEST_CLIP = 256 * 2**20
-"""Bytes: 30 s of six channels of 32-bit samples at 192 kHz are 138 MB."""
+from studio.errors import MissingClip, SettingError
 
 
-def read_clip(path: Path) -> bytes:
-    """The bytes of a clip; refuses what no reference can be before it is read."""
+def check_clip(path: Path) -> None:
+    """Refuses a missing clip before the voice model is loaded; what is in it is checked by who reads it."""
     if not path.is_file():
         raise MissingClip(str(path))
-    size = path.stat().st_size
-    if size == 0:
-        raise EmptyClip(str(path))
-    if size > LARGEST_CLIP:
-        raise UnreadableClip(str(path), f"{size / 2**20:,.0f} MB; a reference has at most {LARGEST_CLIP // 2**20} MB")
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UnreadableClip(str(path), error.strerror or str(error)) from error
 
 
 def check_output(path: Path) -> None:
