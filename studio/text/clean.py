@@ -3,8 +3,6 @@
 Every pattern here takes time in proportion to the text, whatever the text is.
 """
 
-# ruff: noqa: RUF001 (characters that look alike are the subject here)
-
 import html
 import re
 import unicodedata
@@ -46,7 +44,7 @@ DOMAIN = re.compile(
 TRAILING = ".,;:!?'\")]}*_"
 PATH_WORD = re.compile(r"[A-Za-z]{2,20}(?:[-_][A-Za-z0-9]{1,20}){0,5}|\d{1,4}")
 
-EMOTICON = re.compile(r"(?<!\S)(?:[:;=8][-'^]?[()DPpOo/|\\*3\[\]]|<3|xD|XD|\^_?\^)(?!\S)")
+EMOTICON = re.compile(r"(?<!\S)(?:[:;][-'^]?[()DPpOo/|\\*\[\]]|<3|xD|XD|\^_?\^)(?!\S)")
 KEYCAP = re.compile("[0-9#*]\ufe0f?\u20e3")
 TIMES = re.compile(r"(?<=\d) ?[*×] ?(?=\d)")
 RANGE = re.compile(r"(?<=\d) ?[–—] ?(?=\d)")
@@ -55,7 +53,7 @@ POWER = re.compile(r"(?<=\d)([⁰¹²³⁴-⁹]+)")
 FRACTION = re.compile(r"(\d)?([¼½¾⅓⅔⅕-⅞])")
 REPEATED = re.compile(r"[.!?]{2,}|[,;:]{2,}")
 BEFORE_MARK = re.compile(r" (?=[,.;:!?](?!\w))")
-NO_SPACE = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z])")
+NO_SPACE = re.compile(r"(?<=[a-z]{2}[.!?])(?=[A-Z][a-z]*[\s,])")
 COMPATIBLE = re.compile("[^！？，：；（）]+")  # Full-width marks stay: Chinese is cut at them.
 SPACES = re.compile(r"[^\S\n]+")
 BLANK_LINES = re.compile(r"\n{2,}")
@@ -135,8 +133,8 @@ def _ended(line: str) -> str:
 def _speak_addresses(text: str) -> str:
     """Markdown links first lose their address; what then looks like an address is a spoken one."""
     text = LINK.sub(r"\1", text)
-    text = EMAIL.sub(lambda match: f"{_spelled(match[1])} at {_spelled(match[2])}", text)
     text = URL.sub(lambda match: _address(match.group()), text)
+    text = EMAIL.sub(lambda match: f"{_spelled(match[1])} at {_spelled(match[2])}", text)
     return DOMAIN.sub(lambda match: _address(match.group()), text)
 
 

@@ -4,8 +4,6 @@ Ordinary sentences come out unchanged. Without this step gruut is silent on "24/
 a very long number, spells "STOP" and reads "café" without its last letter.
 """
 
-# ruff: noqa: RUF001 (characters that look alike are the subject here)
-
 import re
 import unicodedata
 from collections.abc import Callable
@@ -14,8 +12,8 @@ LONGEST_NUMBER = 15
 
 # What gruut reads well: plain and grouped numbers, percentages, ordinals, clock times, dates.
 READ_WELL = re.compile(
-    r"""-?[$£€]?\d{1,3}(,\d{3}){0,4}(\.\d{1,6})?%?
-      | -?[$£€]?\d{1,15}(\.\d{1,6})?%?
+    r"""-?[$£€]?(?!0\d)\d{1,3}(,\d{3}){0,4}(\.\d{1,6})?%?
+      | -?[$£€]?(?!0\d)\d{1,15}(\.\d{1,6})?%?
       | \d{1,9}(st|nd|rd|th)
       | (0?\d|1\d|2[0-3]):[0-5]\d([ap]\.?m\.?)?
       | (0?[1-9]|1[0-2])/(0?[1-9]|[12]\d)/[12]\d{3}
@@ -33,6 +31,7 @@ MONEY = re.compile(
 )
 CLOCK = re.compile(r"(\d{1,2}):([0-5]\d):([0-5]\d)")
 CAPITALS = re.compile(r"\b[A-Z]{2,}(?:'[A-Z]+)?\b")
+DOTS_INSIDE = re.compile(r"\.{3}(?=\w)")
 DOT_INSIDE = re.compile(r"(?<=[A-Za-z]{2})\.(?=[a-z]{2})")
 
 DIGITS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
@@ -115,14 +114,14 @@ LETTERS = str.maketrans(
 
 def spoken(text: str, in_lexicon: Callable[[str], bool]) -> str:
     """The text as gruut should get it; `in_lexicon` says whether a lower-case word has a known pronunciation."""
-    text = MONEY.sub(_money, _plain_letters(text))
+    text = MONEY.sub(_money, plain_letters(text))
     text = DIGIT_TOKEN.sub(lambda match: _digit_token(match.group()), text)
-    text = DOT_INSIDE.sub(" dot ", _symbols(text)).replace("...", "... ")
+    text = DOTS_INSIDE.sub("... ", DOT_INSIDE.sub(" dot ", _symbols(text)))
     return CAPITALS.sub(lambda match: _capitals(match.group(), in_lexicon), text)
 
 
-def _plain_letters(text: str) -> str:
-    """Letters without accents, digits of every script as 0 to 9."""
+def plain_letters(text: str) -> str:
+    """Letters without accents as ASCII, digits of every script as 0 to 9; letters of other scripts stay."""
     folded = unicodedata.normalize("NFKD", text.translate(LETTERS))
     return "".join(
         str(unicodedata.decimal(char)) if char.isdecimal() else char
@@ -189,6 +188,6 @@ def _capitals(word: str, in_lexicon: Callable[[str], bool]) -> str:
 
 def _symbols(text: str) -> str:
     """Symbols as words, save those that belong to a number gruut reads itself."""
-    kept = re.compile(r"[$£€](?=\d)|(?<=\d)%")
+    kept = re.compile(r"[$£€](?=\d)|(?<=\d)%|(?<=\d)/(?=\d)")
     places = {match.start() for match in kept.finditer(text)}
     return SPACED_SYMBOLS.sub(lambda m: m.group() if m.start() in places else f" {SYMBOLS[m.group()]} ", text)

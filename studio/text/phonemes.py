@@ -3,7 +3,6 @@
 import logging
 import sqlite3
 import threading
-import unicodedata
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +12,7 @@ from gruut.text_processor import TextProcessor
 from gruut.utils import remove_non_word_chars
 
 from studio.errors import NothingToSpeak, UnspeakableScript
-from studio.text.english import spoken
+from studio.text.english import SYMBOLS, plain_letters, spoken
 
 LANGUAGE = "en-us"
 WORD_BREAK = " "
@@ -27,8 +26,8 @@ def phonemes(text: str) -> tuple[str, ...]:
 
 
 def check_speakable(text: str) -> None:
-    """Raise UnspeakableScript where a letter is not Latin or nothing has a sound, NothingToSpeak without a word."""
-    foreign = _foreign_sample(unicodedata.normalize("NFKC", text))
+    """Raise UnspeakableScript for letters that are not Latin or have no sound, NothingToSpeak without a word."""
+    foreign = _foreign_sample(text)
     if foreign:
         raise UnspeakableScript(foreign, "English")
     if not any(char.isalnum() for char in text):
@@ -101,16 +100,17 @@ def _load() -> _Reader:
 
 
 def _foreign_sample(text: str) -> str:
-    """The first stretch of letters that are not Latin, with the spaces between them; empty where there is none."""
-    start = next((index for index, char in enumerate(text) if _is_foreign(char)), None)
+    """The first stretch of letters that English does not know, with the spaces between; empty where there is none."""
+    foreign = {char for char in set(text) if char.isalpha() and not _is_english(char)}
+    start = next((index for index, char in enumerate(text) if char in foreign), None)
     if start is None:
         return ""
     end = start
-    while end < len(text) and end - start < LONGEST_SAMPLE and (_is_foreign(text[end]) or not text[end].isalnum()):
+    while end < min(len(text), start + LONGEST_SAMPLE) and (text[end] in foreign or not text[end].isalnum()):
         end += 1
     return text[start:end].strip()
 
 
-def _is_foreign(char: str) -> bool:
-    # The micro sign is a Greek letter after NFKC, and is spoken.
-    return char.isalpha() and char != "μ" and not unicodedata.name(char, "").startswith(("LATIN", "MODIFIER LETTER"))
+def _is_english(letter: str) -> bool:
+    """Whether the letter is Latin, accents aside, or a symbol that is spoken, such as that of "micro"."""
+    return plain_letters(letter).isascii() or letter in SYMBOLS

@@ -1,7 +1,5 @@
 """Cut plain text into sentences, and long sentences into pieces, at the places where a speaker would breathe."""
 
-# ruff: noqa: RUF001 (full-width marks are meant)
-
 import re
 from itertools import pairwise
 
