@@ -1,0 +1,163 @@
+"""Training of the codec's decoder on frozen codes: the sound gets better and every code keeps its meaning.
+
+What is encoded stays valid, so the language model can be trained at the same time. Pitch is Praat's while training: the
+decoder learns to predict it, and the envelopes are judged on the right harmonics.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from studio.engine.harmonic_codec import FRAME, HOPS_PER_FRAME, HarmonicCodec
+from studio.engine.harmonic_signal import mel_filters
+from studio.engine.harmonic_synthesis import Envelopes
+
+log = logging.getLogger(__name__)
+
+_SCALES = ((256, 20), (512, 40), (1024, 80), (2048, 100))
+"""Window lengths in samples, and mel bands, of the spectral loss."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecoderTraining:
+    """Options of one run. `minutes` of wall time decide its length and the learning rate's way down."""
+
+    minutes: float
+    batch_size: int = 16
+    frames: int = 16
+    """Frames that are heard of each piece."""
+    context: int = 4
+    """Frames before them, decoded but not judged."""
+    learning_rate: float = 5e-4
+    warm_up_steps: int = 100
+    fewest_codebooks: int = 4
+    """A quarter of the pieces is decoded from fewer codebooks, so that the first ones carry the most."""
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Recording:
+    """One utterance: int16 samples `(1920 * num_frames,)`, pitch in hertz or 0 `(8 * num_frames,)`, codes
+    `(num_frames, codebooks)`."""
+
+    samples: np.ndarray
+    pitch: np.ndarray
+    codes: Tensor
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """A batch: codes with context, and samples and pitch of the frames that are judged."""
+
+    codes: Tensor
+    samples: Tensor
+    pitch: Tensor
+
+
+class SpectralLoss(nn.Module):
+    """Mean absolute difference of log-mel magnitudes, over several window lengths."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for window, bands in _SCALES:
+            self.register_buffer(f"filters{window}", mel_filters(window, bands), persistent=False)
+            self.register_buffer(f"window{window}", torch.hann_window(window), persistent=False)
+
+    def forward(self, heard: Tensor, wanted: Tensor) -> Tensor:
+        """Both `(batch, samples)`."""
+        losses = [(self._mel(heard, window) - self._mel(wanted, window)).abs().mean() for window, _ in _SCALES]
+        return torch.stack(losses).mean()
+
+    def _mel(self, samples: Tensor, window: int) -> Tensor:
+        taper = self.get_buffer(f"window{window}")
+        magnitudes = torch.stft(samples, window, window // 4, window=taper, return_complex=True).abs() + 1e-7
+        return torch.log((self.get_buffer(f"filters{window}") @ magnitudes).clamp(min=1e-4))
+
+
+def cut(recordings: list[Recording], options: DecoderTraining, random: np.random.Generator) -> Pieces:
+    """Random pieces of random recordings; where a recording begins late enough its context is shown too."""
+    long_enough = [each for each in recordings if len(each.codes) >= options.context + options.frames]
+    codes, samples, pitch = [], [], []
+    for index in random.integers(len(long_enough), size=options.batch_size):
+        recording = long_enough[index]
+        start = int(random.integers(len(recording.codes) - options.context - options.frames + 1))
+        first, end = start + options.context, start + options.context + options.frames
+        codes.append(recording.codes[start:end].long().T)
+        samples.append(recording.samples[first * FRAME : end * FRAME].astype(np.float32) / 32768)
+        pitch.append(recording.pitch[first * HOPS_PER_FRAME : end * HOPS_PER_FRAME].astype(np.float32))
+    return Pieces(torch.stack(codes), torch.from_numpy(np.stack(samples)), torch.from_numpy(np.stack(pitch)))
+
+
+def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: torch.Generator) -> Envelopes:
+    """Envelopes of the judged hops, a quarter of the pieces from `fewest` or more codebooks."""
+    count, codebooks, _ = pieces.codes.shape
+    kept = torch.randint(fewest, codebooks + 1, (count,), generator=generator)
+    kept = torch.where(torch.rand(count, generator=generator) < 0.25, kept, codebooks)
+    latent = sum(
+        codec.quantizer.codebooks[book][pieces.codes[:, book]] * (book < kept)[:, None, None]
+        for book in range(codebooks)
+    )
+    envelopes = codec.decoder(latent)
+    skipped = envelopes.log_pitch.shape[1] - pieces.pitch.shape[1]
+    return Envelopes(
+        envelopes.log_pitch[:, skipped:],
+        envelopes.voicing_logit[:, skipped:],
+        envelopes.harmonic[:, skipped:],
+        envelopes.noise[:, skipped:],
+    )
+
+
+def decoder_losses(
+    codec: HarmonicCodec, spectral: SpectralLoss, pieces: Pieces, fewest: int, generator: torch.Generator
+) -> Tensor:
+    """Spectral, pitch and voicing loss, `(3,)`."""
+    envelopes = decode_pieces(codec, pieces, fewest, generator)
+    voiced = (pieces.pitch > 0).float()
+    wanted = torch.log(pieces.pitch.clamp(min=50) / 150) * 2
+    pitch = (voiced * (envelopes.log_pitch - wanted).abs()).sum() / voiced.sum().clamp(min=1)
+    voicing = functional.binary_cross_entropy_with_logits(envelopes.voicing_logit, voiced)
+    heard_pitch = torch.where(pieces.pitch > 0, pieces.pitch, envelopes.pitch.detach())
+    judged = Envelopes(envelopes.log_pitch, envelopes.voicing_logit.detach(), envelopes.harmonic, envelopes.noise)
+    white = torch.randn(pieces.samples.shape, generator=generator)
+    sound = codec.synthesis(judged, white, heard_pitch)
+    return torch.stack([spectral(sound, pieces.samples), pitch, voicing])
+
+
+def train_decoder(
+    codec: HarmonicCodec,
+    recordings: list[Recording],
+    options: DecoderTraining,
+    keep: Callable[[HarmonicCodec], None],
+) -> None:
+    """Trains the decoder in place; `keep` is called every five minutes and at the end."""
+    random, generator = np.random.default_rng(options.seed), torch.Generator().manual_seed(options.seed)
+    spectral = SpectralLoss()
+    optimiser = torch.optim.AdamW(
+        codec.decoder.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
+    )
+    started, kept, step, recent = time.monotonic(), 0.0, 0, []
+    while (elapsed := (time.monotonic() - started) / 60) < options.minutes:
+        rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
+        optimiser.param_groups[0]["lr"] = rate * max(0.05, 1 - elapsed / options.minutes)
+        losses = decoder_losses(codec, spectral, cut(recordings, options, random), options.fewest_codebooks, generator)
+        optimiser.zero_grad()
+        (losses @ torch.tensor([10.0, 3.0, 1.0])).backward()
+        torch.nn.utils.clip_grad_norm_(codec.decoder.parameters(), 1.0)
+        optimiser.step()
+        recent.append(losses.detach())
+        step += 1
+        if step % 50 == 0:
+            log.info(
+                "step %d, %.1f min, spectral pitch voicing %s", step, elapsed, torch.stack(recent).mean(0).tolist()
+            )
+            recent.clear()
+        if elapsed - kept > 5:
+            kept = elapsed
+            keep(codec)
+    keep(codec)

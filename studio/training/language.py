@@ -1,0 +1,204 @@
+"""Training of the language model: teacher-forced losses, batches with cropped references, and the loop."""
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from studio.engine.aligned_model import TICKS_PER_FRAME, AlignedModel
+from studio.training.dataset import Example, Speakers
+
+log = logging.getLogger(__name__)
+
+CODEBOOK_WEIGHTS = (1.0, 0.9, 0.7, 0.5, 0.3, 0.2, 0.15, 0.1)
+"""How much each codebook's loss counts: the later ones are mostly noise."""
+_NONE = -1
+
+
+@dataclass(frozen=True, kw_only=True)
+class LanguageTraining:
+    """Options of one run. `minutes` of wall time decide its length and the learning rate's way down."""
+
+    minutes: float
+    batch_size: int = 12
+    learning_rate: float = 5e-4
+    warm_up_steps: int = 100
+    reference_frames: tuple[int, int] = (12, 125)
+    exposures: tuple[float, ...] = (0.0, 0.1, 0.25)
+    """Shares of the input codes that random ones replace, as the model's own mistakes will."""
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Examples padded to one length; -1 where there is nothing."""
+
+    reference: Tensor
+    """`(batch, reference frames, num_codebooks)`, padded on the left."""
+    phonemes: Tensor
+    """`(batch, length)`."""
+    alignment: Tensor
+    """`(batch, 8 * num_frames)`: the phoneme of each 10 ms tick."""
+    codes: Tensor
+    """`(batch, num_frames, num_codebooks)`."""
+    ticks: Tensor
+    """`(batch, length)`: ticks of each phoneme."""
+
+
+@dataclass(frozen=True)
+class Losses:
+    """`codebooks` `(num_codebooks,)` in nats a frame, `durations` a smooth L1 in the log domain."""
+
+    codebooks: Tensor
+    durations: Tensor
+
+    def total(self) -> Tensor:
+        weights = torch.tensor(CODEBOOK_WEIGHTS[: len(self.codebooks)])
+        return (self.codebooks * weights / weights.mean()).mean() + self.durations
+
+
+def collate(examples: list[Example], references: list[Tensor], num_codebooks: int) -> Batch:
+    """Pads examples and the references `(num_frames, codebooks)` that go with them."""
+    count, frames = len(examples), max(len(each.codes) for each in examples)
+    length, prefix = max(len(each.phonemes) for each in examples), max(len(each) for each in references)
+    reference = torch.full((count, prefix, num_codebooks), _NONE)
+    phonemes = torch.full((count, length), _NONE)
+    codes = torch.full((count, frames, num_codebooks), _NONE)
+    alignment = torch.zeros(count, TICKS_PER_FRAME * frames, dtype=torch.long)
+    ticks = torch.zeros(count, length)
+    for row, (example, clip) in enumerate(zip(examples, references, strict=True)):
+        own = len(example.alignment)
+        reference[row, prefix - len(clip) :] = clip[:, :num_codebooks].long()
+        phonemes[row, : len(example.phonemes)] = example.phonemes
+        codes[row, : len(example.codes)] = example.codes[:, :num_codebooks].long()
+        alignment[row, :own] = example.alignment
+        alignment[row, own:] = example.alignment[-1]
+        ticks[row, : len(example.phonemes)] = torch.bincount(example.alignment, minlength=len(example.phonemes)).float()
+    return Batch(reference, phonemes, alignment, codes, ticks)
+
+
+def teacher_forced(model: AlignedModel, batch: Batch, seen: Tensor) -> Losses:
+    """Losses of a batch whose past codes are shown as `seen`, shaped like `batch.codes`."""
+    count, frames, _ = batch.codes.shape
+    present, reference_present = batch.codes[:, :, 0] >= 0, batch.reference[:, :, 0] >= 0
+    features = model.text(batch.phonemes)
+    shifted = torch.cat([model.begin.expand(count, 1, -1), model.embed(seen)[:, :-1]], dim=1)
+    rows = torch.cat(
+        [model.reference_rows(batch.reference), shifted + model.text.frames(features, batch.alignment)], dim=1
+    )
+    prefix = batch.reference.shape[1]
+    positions = torch.cat([model.reference_positions(prefix, rows.device), torch.arange(frames)])
+    keys = torch.cat([reference_present, present], dim=1)[:, None]
+    causal = torch.ones(prefix + frames, prefix + frames, dtype=torch.bool).tril()
+    mask = (causal & keys) | torch.eye(prefix + frames, dtype=torch.bool)
+    hidden = model.backbone(rows, positions, mask[:, None])[:, prefix:][present]
+    truth = batch.codes[present]
+    logits = model.local(hidden, truth)
+    nats = functional.cross_entropy(logits.flatten(0, 1), truth.flatten(), reduction="none")
+    return Losses(nats.view(truth.shape).mean(0), _duration_loss(model, batch, features))
+
+
+def _duration_loss(model: AlignedModel, batch: Batch, features: Tensor) -> Tensor:
+    """The text features are not trained through durations, as in the prototype: they serve the sound."""
+    present = batch.phonemes >= 0
+    predicted = model.log_durations(features.detach(), batch.reference)
+    error = functional.smooth_l1_loss(predicted, torch.log1p(batch.ticks), reduction="none")
+    return (error * present).sum() / present.sum()
+
+
+def expose(codes: Tensor, share: float, codebook_size: int, generator: torch.Generator) -> Tensor:
+    """Replaces a `share` of the codes that are there by random ones."""
+    chosen = (torch.rand(codes.shape, generator=generator) < share) & (codes >= 0)
+    return torch.where(chosen, torch.randint(0, codebook_size, codes.shape, generator=generator), codes)
+
+
+class Batches:
+    """Endless batches of examples of like length, with references cut from other utterances of the same speaker."""
+
+    def __init__(self, examples: list[Example], options: LanguageTraining, num_codebooks: int) -> None:
+        self._examples, self._options, self._num_codebooks = examples, options, num_codebooks
+        self._speakers = Speakers(examples)
+        self._random = np.random.default_rng(options.seed)
+        self._queue: list[list[Example]] = []
+
+    def next(self) -> Batch:
+        if not self._queue:
+            self._queue = self._pass()
+        examples = self._queue.pop()
+        low, high = self._options.reference_frames
+        # Short references are drawn more often than long ones: they are harder, and cheaper.
+        frames = int(low * (high / low) ** self._random.random())
+        references = [self._speakers.reference(each, frames, self._random) for each in examples]
+        return collate(examples, references, self._num_codebooks)
+
+    def _pass(self) -> list[list[Example]]:
+        """One pass over the data; lengths are blurred, so that batches differ from pass to pass."""
+        size = self._options.batch_size
+        blurred = [len(each.codes) + 8 * self._random.random() for each in self._examples]
+        order = [self._examples[index] for index in np.argsort(blurred)]
+        batches = [order[start : start + size] for start in range(0, len(order) - size + 1, size)]
+        self._random.shuffle(batches)  # type: ignore[arg-type]
+        return batches
+
+
+def train(
+    model: AlignedModel,
+    examples: list[Example],
+    held_out: list[Example],
+    options: LanguageTraining,
+    keep: Callable[[AlignedModel], None],
+) -> None:
+    """Trains `model` in place; `keep` is called every five minutes and at the end."""
+    generator = torch.Generator().manual_seed(options.seed)
+    batches = Batches(examples, options, model.config.num_codebooks)
+    check = Batches(held_out + held_out, options, model.config.num_codebooks).next()
+    optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.1)
+    started, kept, step, recent = time.monotonic(), 0.0, 0, []
+    while (elapsed := (time.monotonic() - started) / 60) < options.minutes:
+        rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
+        optimiser.param_groups[0]["lr"] = rate * max(0.04, 1 - elapsed / options.minutes)
+        recent.append(optimise(model, batches.next(), optimiser, options, generator))
+        step += 1
+        if step % 50 == 0:
+            log.info("step %d, %.1f min, trained %s", step, elapsed, _figures(recent[-50:]))
+            recent.clear()
+        if elapsed - kept > 5:
+            kept = elapsed
+            log.info("held out %s", _figures([held_out_losses(model, check)]))
+            keep(model)
+    keep(model)
+
+
+def optimise(
+    model: AlignedModel,
+    batch: Batch,
+    optimiser: torch.optim.Optimizer,
+    options: LanguageTraining,
+    generator: torch.Generator,
+) -> Losses:
+    """One step; returns its losses."""
+    model.train()
+    share = options.exposures[int(torch.randint(len(options.exposures), (), generator=generator))]
+    losses = teacher_forced(model, batch, expose(batch.codes, share, model.config.codebook_size, generator))
+    optimiser.zero_grad()
+    losses.total().backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimiser.step()
+    return Losses(losses.codebooks.detach(), losses.durations.detach())
+
+
+@torch.no_grad()
+def held_out_losses(model: AlignedModel, batch: Batch) -> Losses:
+    model.eval()
+    return teacher_forced(model, batch, batch.codes)
+
+
+def _figures(losses: list[Losses]) -> str:
+    codebooks = torch.stack([each.codebooks for each in losses]).mean(0)
+    durations = torch.stack([each.durations for each in losses]).mean()
+    return " ".join(f"{value:.3f}" for value in codebooks.tolist()) + f" durations {durations:.3f}"

@@ -1,0 +1,110 @@
+"""From the corpus to what is trained on: codes, phonemes and alignments, also of each utterance at other pitches.
+
+A repitched utterance is another speaker for nothing: its codes are made anew, its alignment is the original's, scaled.
+"""
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from studio.engine.harmonic_codec import FRAME, HarmonicCodec
+from studio.text.phonemes import BREAKS, phonemes
+from studio.training.aligner import Aligner, Spoken
+from studio.training.codec import Recording
+from studio.training.corpus import Line, lines
+from studio.training.dataset import Example, stretch
+from studio.training.pitch import pitch_of
+from studio.training.teachers import PITCHES, Joe, repitch
+
+_FITTED_ON = 440
+"""Utterances that the aligner fits itself to."""
+_WORST = 2
+"""Per cent of the alignments that are left out, the least likely ones."""
+_KOKORO_PITCHES = (0.86, 0.9, 0.94, 1.07, 1.13, 1.2)
+
+
+@dataclass(frozen=True, eq=False)
+class _Utterance:
+    line: Line
+    phonemes: tuple[str, ...]
+    samples: np.ndarray
+    mel: np.ndarray
+
+
+def prepare(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str]) -> list[Example]:
+    """Every utterance of the corpus and its repitched copies, but for those with a phoneme outside `vocabulary`."""
+    numbers = {phoneme: number for number, phoneme in enumerate(vocabulary)}
+    utterances = (_utterance(line, folder, codec) for line in lines(folder))
+    known = [each for each in utterances if numbers.keys() >= set(each.phonemes)]
+    spoken = [Spoken(each.mel, each.phonemes) for each in known]
+    source = random.Random(0)  # noqa: S311
+    aligner = Aligner(source.sample(spoken, min(_FITTED_ON, len(spoken))), BREAKS)
+    alignments = [aligner.align(each) for each in spoken]
+    worst = np.percentile([each.score for each in alignments], _WORST)
+    return [
+        _example(each, speaker, ratio, alignment.phonemes, codec, numbers)
+        for each, alignment in zip(known, alignments, strict=True)
+        if alignment.score > worst
+        for speaker, ratio in _speakers(each.line.speaker, source)
+    ]
+
+
+def recordings(folder: Path, codec: HarmonicCodec) -> list[Recording]:
+    """What the codec's decoder is trained on: samples with Praat's pitch and the codes as they are."""
+    made = []
+    for line in lines(folder):
+        samples = whole_frames(line.samples(folder))
+        pcm = np.round(samples * 32767).astype(np.int16)
+        made.append(Recording(pcm, pitch_of(samples), encode(codec, samples)))
+    return made
+
+
+def whole_frames(samples: np.ndarray) -> np.ndarray:
+    """Filled up with silence to a multiple of 1,920 samples."""
+    return np.pad(samples, (0, -len(samples) % FRAME))
+
+
+@torch.inference_mode()
+def encode(codec: HarmonicCodec, samples: np.ndarray) -> Tensor:
+    """Codes `(num_frames, num_codebooks)`, int16."""
+    return codec.encode(torch.from_numpy(samples)[None])[0].T.to(torch.int16)
+
+
+@torch.inference_mode()
+def _utterance(line: Line, folder: Path, codec: HarmonicCodec) -> _Utterance:
+    samples = whole_frames(line.samples(folder))
+    mel = codec.encoder.features(torch.from_numpy(samples)[None])[0, :, :80].numpy()
+    return _Utterance(line, phonemes(line.text), samples, mel)
+
+
+def _speakers(speaker: str, source: random.Random) -> list[tuple[str, float]]:
+    """The speaker itself, and who it becomes when played faster by a ratio."""
+    if speaker not in Joe.speakers:
+        factor = source.choice(_KOKORO_PITCHES)
+        return [(speaker, 1.0), (f"{speaker}x{factor}", factor)]
+    own = PITCHES[Joe.speakers.index(speaker)]
+    others = [(name, PITCHES[Joe.speakers.index(name)] / own) for name in ("joe0", "joe6") if name != speaker]
+    return [(speaker, 1.0), *others]
+
+
+def _example(
+    utterance: _Utterance,
+    speaker: str,
+    ratio: float,
+    alignment: np.ndarray,
+    codec: HarmonicCodec,
+    numbers: dict[str, int],
+) -> Example:
+    samples = utterance.samples if ratio == 1 else whole_frames(repitch(utterance.samples, ratio))
+    return Example(
+        speaker=speaker,
+        text=utterance.line.text,
+        phonemes=torch.tensor([numbers[each] for each in utterance.phonemes]),
+        codes=encode(codec, samples),
+        alignment=torch.from_numpy(stretch(alignment, ratio, len(samples) // FRAME)),
+    )

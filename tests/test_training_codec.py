@@ -1,0 +1,88 @@
+"""Training of the codec's decoder, at toy size."""
+
+import numpy as np
+import pytest
+import torch
+
+from studio.engine.harmonic_codec import FRAME, HOPS_PER_FRAME, HarmonicCodec, HarmonicCodecConfig
+from studio.training.codec import DecoderTraining, Recording, SpectralLoss, cut, decoder_losses, train_decoder
+
+
+@pytest.fixture
+def codec() -> HarmonicCodec:
+    torch.manual_seed(0)
+    built = HarmonicCodec(
+        HarmonicCodecConfig(
+            width=32, num_heads=2, num_codebooks=3, codebook_size=8, encoder_layers=(1, 1), decoder_layers=(1, 1, 1)
+        )
+    )
+    torch.nn.init.normal_(built.quantizer.codebooks)
+    return built
+
+
+@pytest.fixture
+def recordings() -> list[Recording]:
+    """Hums at two pitches."""
+    made = []
+    for number, pitch in enumerate((110.0, 220.0)):
+        frames = 8
+        time = np.arange(frames * FRAME) / 24_000
+        harmonics = [np.sin(2 * np.pi * pitch * harmonic * time) / harmonic for harmonic in (1, 2, 3)]
+        samples = np.sum(harmonics, axis=0) * 6_000
+        codes = torch.randint(8, (frames, 3), generator=torch.Generator().manual_seed(number)).to(torch.int16)
+        track = np.full(frames * HOPS_PER_FRAME, pitch, dtype=np.float32)
+        made.append(Recording(samples.astype(np.int16), track, codes))
+    return made
+
+
+@pytest.fixture
+def options() -> DecoderTraining:
+    return DecoderTraining(minutes=0.002, batch_size=4, frames=4, context=2, fewest_codebooks=2)
+
+
+def test_pieces_pair_codes_with_the_sound_of_the_same_frames(
+    recordings: list[Recording], options: DecoderTraining
+) -> None:
+    pieces = cut(recordings, options, np.random.default_rng(0))
+    assert pieces.codes.shape == (4, 3, 6)
+    assert pieces.samples.shape == (4, 4 * FRAME)
+    assert pieces.pitch.shape == (4, 4 * HOPS_PER_FRAME)
+    whole = recordings[0] if bool(pieces.pitch[0, 0] == 110) else recordings[1]
+    start = next(at for at in range(3) if (pieces.codes[0] == whole.codes[at : at + 6].long().T).all())
+    wanted = whole.samples[(start + 2) * FRAME : (start + 6) * FRAME].astype(np.float32) / 32768
+    np.testing.assert_allclose(pieces.samples[0].numpy(), wanted)
+
+
+def test_the_spectral_loss_is_nothing_for_equal_sounds_and_more_for_others() -> None:
+    loss = SpectralLoss()
+    sound = torch.randn(1, 4800, generator=torch.Generator().manual_seed(0))
+    assert loss(sound, sound) == 0
+    assert loss(sound * 0.5, sound) > 0.1
+
+
+def test_a_few_steps_lower_the_loss(
+    codec: HarmonicCodec, recordings: list[Recording], options: DecoderTraining
+) -> None:
+    pieces = cut(recordings, options, np.random.default_rng(0))
+    optimiser = torch.optim.AdamW(codec.decoder.parameters(), lr=3e-3)
+    generator, spectral = torch.Generator().manual_seed(0), SpectralLoss()
+    totals = []
+    for _ in range(8):
+        total = decoder_losses(codec, spectral, pieces, 2, generator).sum()
+        optimiser.zero_grad()
+        total.backward()
+        optimiser.step()
+        totals.append(total.item())
+    assert totals[-1] < totals[0]
+
+
+def test_training_touches_the_decoder_alone(
+    codec: HarmonicCodec, recordings: list[Recording], options: DecoderTraining
+) -> None:
+    before = {name: value.clone() for name, value in codec.state_dict().items()}
+    kept: list[HarmonicCodec] = []
+    train_decoder(codec, recordings, options, kept.append)
+    changed = {name for name, value in codec.state_dict().items() if not value.equal(before[name])}
+    assert kept == [codec]
+    assert changed
+    assert all(name.startswith("decoder.") for name in changed)
