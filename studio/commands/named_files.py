@@ -1,5 +1,6 @@
 """Files that are named on the command line: clips that come in and sound that goes out."""
 
+import math
 from pathlib import Path
 
 from studio.errors import MissingClip, SettingError
@@ -28,7 +29,7 @@ def save_copy(take: Path, output: Path) -> None:
     unfinished = output.with_name(f".{output.stem}.unfinished{output.suffix}")
     try:
         if output.suffix.lower() == ".flac":
-            files.write(unfinished, files.read(take, name=take.name), "PCM_16")
+            files.write(unfinished, files.read(take, name=take.name, max_duration=math.inf), "PCM_16")
         else:
             unfinished.write_bytes(take.read_bytes())
         unfinished.replace(output)

@@ -16,8 +16,8 @@ from studio.engine.harmonic_codec import FRAME, DecoderState
 from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.engine.interface import CodecIdentity, Encoded, Environment
 from studio.engine.sampling import CounterDraws, SamplingOptions
-from studio.errors import SilentClip
-from studio.text.phonemes import check_speakable, phonemes, warm_up
+from studio.errors import SilentClip, UnspeakableScript
+from studio.text.phonemes import BREAKS, check_speakable, phonemes, warm_up
 from studio.text.script import Utterance
 
 RECIPE = "mono-mean,dc-removed,sinc6-24k,peak-0.6-max-30db,floor-1920/1"
@@ -129,6 +129,9 @@ class EmbeddedEngine:
             top_k=options.top_k or recommended.top_k,
             pace=recommended.pace * options.speed,
         )
-        indices = [self._vocabulary.get(phoneme, 1) for phoneme in phonemes(utterance.text)]
+        spoken = phonemes(utterance.text)
+        if BREAKS.issuperset(spoken):
+            raise UnspeakableScript(utterance.text[:30], "English")
+        indices = [self._vocabulary.get(phoneme, 1) for phoneme in spoken]
         reference = codes[:, : recommended.reference_frames]
         return FrameGenerator(self._model.language, indices, reference, sampling, draws)

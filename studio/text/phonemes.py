@@ -32,7 +32,8 @@ def check_speakable(text: str) -> None:
         raise UnspeakableScript(foreign, "English")
     if not any(char.isalnum() for char in text):
         raise NothingToSpeak
-    if BREAKS.issuperset(phonemes(text)):
+    # Every plain letter and digit has a sound; reading a long script here would keep its first sound back.
+    if not any(char.isascii() and char.isalnum() for char in text) and BREAKS.issuperset(phonemes(text)):
         raise UnspeakableScript(text.strip()[:LONGEST_SAMPLE], "English")
 
 
