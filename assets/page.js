@@ -234,7 +234,11 @@
   }
 
   let clicked;
-  addEventListener("click", (event) => (clicked = event.timeStamp), { capture: true });
+  const press = (event) => {
+    clicked = event.timeStamp;
+    if (event.target.closest?.("button")) find("#toasts")?.replaceChildren(); // a new attempt, so the old message goes
+  };
+  addEventListener("click", press, { capture: true });
 
   function speak(script, speed, seed) {
     const voice = find("#voices input[type=radio]:checked")?.value;

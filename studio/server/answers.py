@@ -62,9 +62,12 @@ def bytes_response(request: Request, content: bytes, media_type: str) -> Respons
     """The bytes, or the one range of them the browser asked for (Safari plays nothing without ranges)."""
     headers = {**SAFE_HEADERS, "Accept-Ranges": "bytes", "Cache-Control": "private, no-cache"}
     match = re.fullmatch(r"bytes=(\d{1,12})-(\d{0,12})", request.headers.get("range", ""))
-    if match is None or int(match[1]) >= len(content):
+    start, end = (int(match[1]), int(match[2] or len(content) - 1)) if match else (0, -1)
+    if match is None or (match[2] and start > end):
         return Response(content, media_type=media_type, headers=headers)
-    start, end = int(match[1]), min(int(match[2] or len(content) - 1), len(content) - 1)
+    if start >= len(content):
+        return Response(status_code=416, headers=headers | {"Content-Range": f"bytes */{len(content)}"})
+    end = min(end, len(content) - 1)
     headers["Content-Range"] = f"bytes {start}-{end}/{len(content)}"
     return Response(content[start : end + 1], 206, media_type=media_type, headers=headers)
 
