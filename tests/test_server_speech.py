@@ -1,7 +1,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 
 import httpx
@@ -214,7 +214,7 @@ class FailingEngine(EmbeddedEngine):
 
     error: Exception = StorageError("/data", "the disk is full")
 
-    def speak(self, *arguments: object, **options: object) -> Iterator[np.ndarray]:
+    def speak(self, *arguments: object, **options: object) -> Generator[np.ndarray, None, None]:
         yield np.ones((1, 1920), dtype=np.int16)
         raise self.error
 
@@ -263,7 +263,7 @@ class SlowEngine(EmbeddedEngine):
 
     alive = threading.Event()
 
-    def speak(self, *arguments: object, **options: object) -> Iterator[np.ndarray]:
+    def speak(self, *arguments: object, **options: object) -> Generator[np.ndarray, None, None]:
         for _ in range(1000):
             time.sleep(0.02)
             self.alive.set()
@@ -285,10 +285,7 @@ def test_the_model_stops_within_200_ms_of_the_page_leaving(slow, leave):
             left = time.time()
             if leave == "asks to stop":
                 browser.post(f"/studio/speech/{job}/stop")
-        for _ in range(100):
-            status = browser.get(f"/studio/speech/{job}").json()
-            if status["state"] != "speaking":
-                break
+        while (status := browser.get(f"/studio/speech/{job}").json())["state"] == "speaking":
             time.sleep(0.01)
         assert status["state"] == "stopped"
         assert status["ended_at"] - left < 0.2

@@ -90,7 +90,7 @@ def launch(
     say(f"Solo Studio is on {blocks.local_url}")
     if not is_loopback(options.host) and options.password is None:
         say("Everyone on this network can use it. Add --password to keep it to yourself.")
-    share_url = share_link(blocks, say) if options.share else None
+    share_url = share_link(options.host, port, blocks.share_token, say) if options.share else None
     return RunningStudio(blocks, jobs, share_url)
 
 
@@ -163,7 +163,9 @@ def free_port(host: str, wanted: int) -> int:
     raise SettingError("port", wanted, f"it and the {_PORTS_TRIED - 1} after it are in use; choose another.")
 
 
-def share_link(blocks: "gr.Blocks", say: Callable[[str], None], timeout: float = _TUNNEL_SECONDS) -> str | None:
+def share_link(
+    host: str, port: int, token: str, say: Callable[[str], None], *, timeout: float = _TUNNEL_SECONDS
+) -> str | None:
     """A public address for the page, or None with one line said where none can be made; the page goes on locally.
 
     Not gradio's own `share=True`, under which every page loads its script from another machine and is blank offline.
@@ -171,11 +173,10 @@ def share_link(blocks: "gr.Blocks", say: Callable[[str], None], timeout: float =
     from gradio.networking import setup_tunnel
 
     answer: Future[str] = Future()
-    arguments = (blocks.server_name, blocks.server_port, blocks.share_token, None, None)
 
     def dig() -> None:
         try:
-            answer.set_result(setup_tunnel(*arguments))
+            answer.set_result(setup_tunnel(host, port, token, None, None))
         except (OSError, RuntimeError, ValueError) as error:
             answer.set_exception(error)
 

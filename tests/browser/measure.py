@@ -35,4 +35,5 @@ def measure(url: str, takes: int = 20, script: str = SCRIPT) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps(measure(sys.argv[1], *(int(count) for count in sys.argv[2:3]))) + "\n")
+    url, takes = [*sys.argv[1:], "20"][:2]
+    sys.stdout.write(json.dumps(measure(url, int(takes))) + "\n")
