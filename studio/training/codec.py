@@ -21,7 +21,11 @@ from studio.engine.harmonic_synthesis import Envelopes
 log = logging.getLogger(__name__)
 
 _SCALES = ((256, 20), (512, 40), (1024, 80), (2048, 100))
-"""Window lengths in samples, and mel bands, of the spectral loss."""
+"""Window lengths in samples, and mel bands, of the mel part of the spectral loss."""
+_FINE = (512, 1024, 2048)
+"""Window lengths of its other part: every bin, so that harmonics are told from noise."""
+_WEIGHTS = (10.0, 3.0, 3.0, 1.0)
+"""Of the mel, fine, pitch and voicing losses."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,7 +65,7 @@ class Pieces:
 
 
 class SpectralLoss(nn.Module):
-    """Mean absolute difference of log-mel magnitudes, over several window lengths."""
+    """Mean absolute differences of log magnitudes, over several window lengths: of mel bands, and of all bins."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -70,14 +74,23 @@ class SpectralLoss(nn.Module):
             self.register_buffer(f"window{window}", torch.hann_window(window), persistent=False)
 
     def forward(self, heard: Tensor, wanted: Tensor) -> Tensor:
-        """Both `(batch, samples)`."""
-        losses = [(self._mel(heard, window) - self._mel(wanted, window)).abs().mean() for window, _ in _SCALES]
-        return torch.stack(losses).mean()
+        """Both `(batch, samples)`; to the two parts, `(2,)`."""
+        mel, fine = [], []
+        for window, _ in _SCALES:
+            filters = self.get_buffer(f"filters{window}")
+            one, other = self._magnitudes(heard, window), self._magnitudes(wanted, window)
+            mel.append(_log_difference(filters @ one, filters @ other, 1e-4))
+            if window in _FINE:
+                fine.append(_log_difference(one, other, 1e-3))
+        return torch.stack([torch.stack(mel).mean(), torch.stack(fine).mean()])
 
-    def _mel(self, samples: Tensor, window: int) -> Tensor:
+    def _magnitudes(self, samples: Tensor, window: int) -> Tensor:
         taper = self.get_buffer(f"window{window}")
-        magnitudes = torch.stft(samples, window, window // 4, window=taper, return_complex=True).abs() + 1e-7
-        return torch.log((self.get_buffer(f"filters{window}") @ magnitudes).clamp(min=1e-4))
+        return torch.stft(samples, window, window // 4, window=taper, return_complex=True).abs() + 1e-7
+
+
+def _log_difference(one: Tensor, other: Tensor, floor: float) -> Tensor:
+    return (torch.log(one.clamp(min=floor)) - torch.log(other.clamp(min=floor))).abs().mean()
 
 
 def cut(recordings: list[Recording], options: DecoderTraining, random: np.random.Generator) -> Pieces:
@@ -116,7 +129,7 @@ def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: 
 def decoder_losses(
     codec: HarmonicCodec, spectral: SpectralLoss, pieces: Pieces, fewest: int, generator: torch.Generator
 ) -> Tensor:
-    """Spectral, pitch and voicing loss, `(3,)`."""
+    """Mel, fine, pitch and voicing loss, `(4,)`."""
     envelopes = decode_pieces(codec, pieces, fewest, generator)
     voiced = (pieces.pitch > 0).float()
     wanted = torch.log(pieces.pitch.clamp(min=50) / 150) * 2
@@ -126,7 +139,7 @@ def decoder_losses(
     judged = Envelopes(envelopes.log_pitch, envelopes.voicing_logit.detach(), envelopes.harmonic, envelopes.noise)
     white = torch.randn(pieces.samples.shape, generator=generator)
     sound = codec.synthesis(judged, white, heard_pitch)
-    return torch.stack([spectral(sound, pieces.samples), pitch, voicing])
+    return torch.cat([spectral(sound, pieces.samples), torch.stack([pitch, voicing])])
 
 
 def train_decoder(
@@ -147,14 +160,14 @@ def train_decoder(
         optimiser.param_groups[0]["lr"] = rate * max(0.05, 1 - elapsed / options.minutes)
         losses = decoder_losses(codec, spectral, cut(recordings, options, random), options.fewest_codebooks, generator)
         optimiser.zero_grad()
-        (losses @ torch.tensor([10.0, 3.0, 1.0])).backward()
+        (losses @ torch.tensor(_WEIGHTS)).backward()
         torch.nn.utils.clip_grad_norm_(codec.decoder.parameters(), 1.0)
         optimiser.step()
         recent.append(losses.detach())
         step += 1
         if step % 50 == 0:
             log.info(
-                "step %d, %.1f min, spectral pitch voicing %s", step, elapsed, torch.stack(recent).mean(0).tolist()
+                "step %d, %.1f min, mel, fine, pitch, voicing %s", step, elapsed, torch.stack(recent).mean(0).tolist()
             )
             recent.clear()
         if elapsed - kept > 5:

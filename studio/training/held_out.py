@@ -43,9 +43,17 @@ SPECIAL = {
 }
 
 
+_SPELLINGS = {"neighbors": "neighbours", "harbor": "harbour"} | {
+    str(number): word
+    for number, word in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
+}
+"""How the recogniser writes some words, and how we do."""
+
+
 def words(text: str) -> list[str]:
-    """The words of a text in lower case, without punctuation."""
-    return re.sub(r"[^a-z' ]", " ", text.lower().replace("-", " ")).split()
+    """The words of a text in lower case, without punctuation, small numbers spelt out."""
+    found = re.sub(r"[^a-z0-9' ]", " ", text.lower().replace("-", " ")).split()
+    return [_SPELLINGS.get(word, word) for word in found]
 
 
 _HELD_OUT = frozenset(" ".join(words(text)) for text in (*PLAIN, *SPECIAL.values()))

@@ -1,9 +1,10 @@
-"""The pitch that the decoder learns: Praat's autocorrelation (GPL: for training only)."""
+"""What Praat does for us (GPL: for training only): the pitch that the decoder learns, and a higher voice."""
 
 # pyright: reportMissingImports=false  (an extra that need not be installed where types are checked)
 
 import numpy as np
 import parselmouth
+from parselmouth.praat import call
 
 from studio.engine.harmonic_signal import HOP, SAMPLE_RATE
 
@@ -18,3 +19,10 @@ def pitch_of(samples: np.ndarray) -> np.ndarray:
     values = track.selected_array["frequency"]
     nearest = np.clip(np.round((middles - track.xs()[0]) / step).astype(int), 0, len(values) - 1)
     return values[nearest].astype(np.float32)
+
+
+def raise_voice(samples: np.ndarray) -> np.ndarray:
+    """The same utterance from a shorter throat: formants 12 % higher, pitch around 170 Hz, durations kept."""
+    sound = parselmouth.Sound(samples.astype(np.float64), SAMPLE_RATE)
+    raised = call(sound, "Change gender", 60, 400, 1.12, 170, 1.0, 1.0).values[0]
+    return np.pad(raised, (0, max(0, len(samples) - len(raised))))[: len(samples)].astype(np.float32)

