@@ -136,7 +136,7 @@ def survey(root: Path) -> dict | None:
     if not python.exists():
         return None
     done = subprocess.run([python, "-P", "-c", SURVEY, root], capture_output=True, text=True, check=False)
-    return json.loads(done.stdout) if done.returncode == 0 else None
+    return json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
 
 
 def refusal(root: Path, found: dict | None) -> str:

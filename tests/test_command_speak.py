@@ -3,6 +3,7 @@
 import hashlib
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -251,6 +252,9 @@ def test_ctrl_c_keeps_what_was_spoken_and_says_where(own_data_dir: Path, tmp_pat
     (kept,) = takes.glob("*.wav")
     assert str(kept) in said
     assert soundfile.info(kept).duration > 0.2
+    with sqlite3.connect(own_data_dir / "studio.db") as database:
+        assert database.execute("SELECT id, partial, error FROM takes").fetchall() == [(kept.stem, 1, None)]
+    database.close()
     assert not output.exists()
 
 
