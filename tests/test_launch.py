@@ -79,7 +79,7 @@ def launch(project: Path, *arguments: str, python: str | Path = sys.executable) 
         env=environ(project),
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
@@ -91,6 +91,7 @@ def started(done: subprocess.CompletedProcess[str]) -> tuple[list[str], Path, st
     return arguments, Path(prefix), version
 
 
+@pytest.mark.timeout(900)
 def test_the_first_start_makes_the_environment_and_the_second_starts_at_once(project: Path) -> None:
     first = launch(project, "--port", "7999")
     assert started(first) == (["ui", "--port", "7999"], project / ".venv", "1.6")
