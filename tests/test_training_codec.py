@@ -5,7 +5,17 @@ import pytest
 import torch
 
 from studio.engine.harmonic_codec import FRAME, HOPS_PER_FRAME, HarmonicCodec, HarmonicCodecConfig
-from studio.training.codec import DecoderTraining, Recording, SpectralLoss, cut, decoder_losses, train_decoder
+from studio.training.codebooks import RunningCodebooks, fit
+from studio.training.codec import (
+    DecoderTraining,
+    Recording,
+    SpectralLoss,
+    cut,
+    decode_pieces,
+    sound_losses,
+    train_decoder,
+)
+from studio.training.whole_codec import CodecTraining, train_codec
 
 
 @pytest.fixture
@@ -37,16 +47,16 @@ def recordings() -> list[Recording]:
 
 @pytest.fixture
 def options() -> DecoderTraining:
-    return DecoderTraining(minutes=0.002, batch_size=4, frames=4, context=2, fewest_codebooks=2)
+    return DecoderTraining(minutes=0.002, batch_size=2, frames=4, context=2, fewest_codebooks=2)
 
 
 def test_pieces_pair_codes_with_the_sound_of_the_same_frames(
     recordings: list[Recording], options: DecoderTraining
 ) -> None:
     pieces = cut(recordings, options, np.random.default_rng(0))
-    assert pieces.codes.shape == (4, 3, 6)
-    assert pieces.samples.shape == (4, 4 * FRAME)
-    assert pieces.pitch.shape == (4, 4 * HOPS_PER_FRAME)
+    assert pieces.codes.shape == (2, 3, 6)
+    assert pieces.samples.shape == (2, 4 * FRAME)
+    assert pieces.pitch.shape == (2, 4 * HOPS_PER_FRAME)
     whole = recordings[0] if bool(pieces.pitch[0, 0] == 110) else recordings[1]
     start = next(at for at in range(3) if (pieces.codes[0] == whole.codes[at : at + 6].long().T).all())
     wanted = whole.samples[(start + 2) * FRAME : (start + 6) * FRAME].astype(np.float32) / 32768
@@ -67,8 +77,9 @@ def test_a_few_steps_lower_the_loss(
     optimiser = torch.optim.AdamW(codec.decoder.parameters(), lr=3e-3)
     generator, spectral = torch.Generator().manual_seed(0), SpectralLoss()
     totals = []
-    for _ in range(8):
-        total = decoder_losses(codec, spectral, pieces, 2, generator).sum()
+    for _ in range(5):
+        envelopes = decode_pieces(codec, pieces, 2, generator)
+        total = sound_losses(codec, spectral, envelopes, pieces, generator).sum()
         optimiser.zero_grad()
         total.backward()
         optimiser.step()
@@ -86,3 +97,40 @@ def test_training_touches_the_decoder_alone(
     assert kept == [codec]
     assert changed
     assert all(name.startswith("decoder.") for name in changed)
+
+
+def test_the_whole_codec_is_trained_in_two_stages(codec: HarmonicCodec, recordings: list[Recording]) -> None:
+    before = {name: value.clone() for name, value in codec.state_dict().items()}
+    pieces = DecoderTraining(minutes=1, batch_size=2, frames=4, context=0)
+    train_codec(codec, recordings, CodecTraining(continuous_minutes=1e-4, quantised_minutes=1e-4, pieces=pieces), _keep)
+    parts = {name.split(".")[0] for name, value in codec.state_dict().items() if not value.equal(before[name])}
+    assert parts == {"encoder", "quantizer", "decoder"}
+
+
+def _keep(codec: HarmonicCodec) -> None:
+    assert torch.isfinite(codec.quantizer.codebooks).all()
+
+
+def test_each_codebook_leaves_less_than_the_one_before(codec: HarmonicCodec) -> None:
+    generator = torch.Generator().manual_seed(0)
+    latents = torch.randn(400, codec.config.latent_width, generator=generator)
+    fit(codec.quantizer, latents, generator)
+    left = [
+        (latents - codec.quantizer.decode(codec.quantizer.encode(latents[None])[:, :count])[0]).var().item()
+        for count in (1, 2, 3)
+    ]
+    assert latents.var().item() > left[0] > left[1] > left[2]
+
+
+def test_running_codebooks_move_to_what_chooses_them_and_pass_gradients_on(codec: HarmonicCodec) -> None:
+    generator = torch.Generator().manual_seed(0)
+    latents = torch.randn(1, 64, codec.config.latent_width, generator=generator)
+    fit(codec.quantizer, latents[0], generator)
+    running = RunningCodebooks(codec.quantizer, generator)
+    shifted = (latents + 0.5).requires_grad_()
+    first = running.quantise(shifted)[1].item()
+    for _ in range(60):
+        quantised, distance = running.quantise(shifted)
+    quantised.sum().backward()
+    assert distance.item() < first
+    torch.testing.assert_close(shifted.grad, torch.ones_like(shifted))

@@ -24,7 +24,7 @@ _SCALES = ((256, 20), (512, 40), (1024, 80), (2048, 100))
 """Window lengths in samples, and mel bands, of the mel part of the spectral loss."""
 _FINE = (512, 1024, 2048)
 """Window lengths of its other part: every bin, so that harmonics are told from noise."""
-_WEIGHTS = (10.0, 3.0, 3.0, 1.0)
+WEIGHTS = (10.0, 3.0, 3.0, 1.0)
 """Of the mel, fine, pitch and voicing losses."""
 
 
@@ -126,11 +126,10 @@ def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: 
     )
 
 
-def decoder_losses(
-    codec: HarmonicCodec, spectral: SpectralLoss, pieces: Pieces, fewest: int, generator: torch.Generator
+def sound_losses(
+    codec: HarmonicCodec, spectral: SpectralLoss, envelopes: Envelopes, pieces: Pieces, generator: torch.Generator
 ) -> Tensor:
     """Mel, fine, pitch and voicing loss, `(4,)`."""
-    envelopes = decode_pieces(codec, pieces, fewest, generator)
     voiced = (pieces.pitch > 0).float()
     wanted = torch.log(pieces.pitch.clamp(min=50) / 150) * 2
     pitch = (voiced * (envelopes.log_pitch - wanted).abs()).sum() / voiced.sum().clamp(min=1)
@@ -158,9 +157,11 @@ def train_decoder(
     while (elapsed := (time.monotonic() - started) / 60) < options.minutes:
         rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
         optimiser.param_groups[0]["lr"] = rate * max(0.05, 1 - elapsed / options.minutes)
-        losses = decoder_losses(codec, spectral, cut(recordings, options, random), options.fewest_codebooks, generator)
+        pieces = cut(recordings, options, random)
+        envelopes = decode_pieces(codec, pieces, options.fewest_codebooks, generator)
+        losses = sound_losses(codec, spectral, envelopes, pieces, generator)
         optimiser.zero_grad()
-        (losses @ torch.tensor(_WEIGHTS)).backward()
+        (losses @ torch.tensor(WEIGHTS)).backward()
         torch.nn.utils.clip_grad_norm_(codec.decoder.parameters(), 1.0)
         optimiser.step()
         recent.append(losses.detach())

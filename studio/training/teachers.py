@@ -49,9 +49,9 @@ BUILT_IN = (
     BuiltIn("nathan", "joe0"),
     BuiltIn("clara", "joe-high"),
     BuiltIn("robin", "joe6"),
+    BuiltIn("bruno", "joe2"),
     BuiltIn("walter", "kok4"),
     BuiltIn("mina", "kok2"),
-    BuiltIn("bruno", "joe2"),
 )
 
 
