@@ -1,21 +1,17 @@
 // The page's own behaviour around the player: lists whose rows keep their focus and their sound, the stage with its
-// waveform and figures, toasts, the question before something is removed, and keys.
+// waveform and figures, and keys. Needs notices.js before it.
 
 (() => {
   const player = () => window.studioPlayer;
   const find = (selector, within = document) => within.querySelector(selector);
-  const element = (markup) => {
-    const template = document.createElement("template");
-    template.innerHTML = markup;
-    return template.content.firstElementChild;
-  };
+  const { element, toast, ask, dismiss } = window.studioNotices;
 
   // Rows come from the server as {id, html}, already escaped there. Only rows that changed are touched, so a take that
   // plays goes on playing and the keyboard stays where it was.
   function list(root, props, watch, trigger) {
     const rows = find("[data-rows]", root);
     const render = () => {
-      const { items = [], selected = null, more = false } = props.value ?? {};
+      const { items = [], selected = null, more = false, note } = props.value ?? {};
       const present = new Map(Array.from(rows.children, (row) => [row.dataset.id, row]));
       const wanted = items.map(({ id, html }) => {
         const row = present.get(id);
@@ -31,6 +27,7 @@
       root.dataset.empty = String(items.length === 0);
       root.dataset.more = String(more);
       root.dataset.loaded = "true";
+      if (note) toast(note);
     };
     root.addEventListener("change", ({ target }) => {
       if (target.matches("input[type=radio]")) trigger("choose", { id: target.value });
@@ -84,35 +81,6 @@
     clipButton = null;
   }
   clip.addEventListener("ended", silence);
-
-  function toast(sentence, kind = "error") {
-    let shelf = find("#toasts");
-    if (!shelf) document.body.append((shelf = element('<div id="toasts" aria-live="assertive"></div>')));
-    const card = element(
-      '<div class="toast" role="alert"><p></p><button type="button" aria-label="Close this message">×</button></div>',
-    );
-    card.dataset.kind = kind;
-    find("p", card).textContent = sentence;
-    find("button", card).addEventListener("click", () => card.remove());
-    shelf.replaceChildren(card);
-    setTimeout(() => card.remove(), 12000);
-  }
-
-  function ask(question) {
-    const dialog = element(
-      '<dialog class="ask"><form method="dialog"><p></p><div><button value="no" autofocus>Keep</button>' +
-        '<button value="yes" class="danger">Remove</button></div></form></dialog>',
-    );
-    find("p", dialog).textContent = question;
-    document.body.append(dialog);
-    dialog.showModal();
-    return new Promise((resolve) =>
-      dialog.addEventListener("close", () => {
-        dialog.remove();
-        resolve(dialog.returnValue === "yes");
-      }),
-    );
-  }
 
   const small = (value) => (value < 1 ? Number(value.toPrecision(1)).toString() : value.toFixed(1));
 
@@ -236,7 +204,7 @@
   let clicked;
   const press = (event) => {
     clicked = event.timeStamp;
-    if (event.target.closest?.("button")) find("#toasts")?.replaceChildren(); // a new attempt, so the old message goes
+    if (event.target.closest?.("button")) dismiss(); // a new attempt, so the old message goes
   };
   addEventListener("click", press, { capture: true });
 
@@ -256,5 +224,5 @@
     if (event.key === "Escape" && !find("dialog[open]")) player()?.stop();
   });
 
-  window.studioPage ??= { list, stage, speak, toast };
+  window.studioPage ??= { list, stage, speak };
 })();

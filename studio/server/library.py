@@ -15,6 +15,7 @@ from studio.store.voices import VoiceLibrary
 PAGE_FILES = {
     "player.js": "text/javascript",
     "page.js": "text/javascript",
+    "notices.js": "text/javascript",
     "stream-worker.js": "text/javascript",
     "ring-worklet.js": "text/javascript",
     "icon.svg": "image/svg+xml",

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 USER = "studio"
 DEFAULT_PORT = 7860
 MAX_CLIP_BYTES = 64 << 20
+STYLES = ("styles", "desk", "work", "takes", "narrow")
+"""The page's style sheets in assets, in order."""
 _PORTS_TRIED = 50
 _TUNNEL_SECONDS = 40.0
 
@@ -114,7 +116,7 @@ def _serve(
         auth_message=f"The user name is {USER}.",
         app_kwargs={"routes": routes, "middleware": [guard]},
         theme=theme,
-        css_paths=page_dir / "styles.css",
+        css_paths=[page_dir / f"{name}.css" for name in STYLES],
         head=_HEAD,
         favicon_path=page_dir / "icon.svg",
         max_file_size=MAX_CLIP_BYTES,

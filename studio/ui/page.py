@@ -18,6 +18,7 @@ EXAMPLE = (
 )
 TAKES_SHOWN = 20
 _NO_TAKES = "Nothing spoken yet. Choose a voice, type a sentence, press Speak."
+_GONE = "The voice that was selected here has been removed. Choose another one."
 _LIST = "window.studioPage.list(element, props, watch, trigger) // sends 'choose', 'remove' and 'older'"
 _SPEAK = "(script, speed, seed) => { window.studioPage.speak(script, speed, seed); return []; }"
 _STOP = "() => { window.studioPlayer.stop(); return []; }"
@@ -35,10 +36,10 @@ class Page:
         known = {voice.id for voice in voices}
         if not selected:
             selected = next((voice.id for voice in voices), None)
-        elif selected not in known:
-            gr.Warning("The voice that was selected here has been removed. Choose another one.", title="Voice removed")
-            selected = None
-        return self._voices(selected), self._takes(TAKES_SHOWN), selected
+        gone = selected is not None and selected not in known
+        selected = None if gone else selected
+        shown = self._voices(selected) | ({"note": _GONE} if gone else {})
+        return shown, self._takes(TAKES_SHOWN), selected
 
     def refresh(self, selected: str | None) -> tuple[Any, Any]:
         return self._voices(selected), self._takes(TAKES_SHOWN)
@@ -120,11 +121,14 @@ def build_page(synthesizer: Synthesizer) -> gr.Blocks:
                     stage = _stage(synthesizer)
                 takes = _list("takes", "Takes", _NO_TAKES, older=True)
         clip, name, transcript, add = form
-        light = {"queue": False, "show_progress": "hidden", "api_visibility": "private"}
+        quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
+        light: dict[str, Any] = quiet | {
+            "queue": False
+        }  # quicker, and for what has no message: those travel by the queue
         blocks.load(page.open, [selected], [voices, takes, selected], **light)
-        voices.choose(page.choose, None, [selected], **light)
-        voices.remove(page.remove_voice, [selected], [voices, selected], **light)
-        takes.remove(page.remove_take, None, [takes], **light)
+        voices.choose(page.choose, None, [selected], **quiet)
+        voices.remove(page.remove_voice, [selected], [voices, selected], **quiet)
+        takes.remove(page.remove_take, None, [takes], **quiet)
         takes.older(page.older_takes, None, [takes], **light)
         stage.ended(page.refresh, [selected], [voices, takes], **light)
         add.click(
@@ -167,7 +171,8 @@ def _list(elem_id: str, title: str, empty: str, *, older: bool = False) -> gr.HT
 
 
 def _scripts() -> str:
-    return "".join(f'<script src=".{PREFIX}/page/{name}"></script>' for name in ("player.js", "page.js"))
+    names = ("player.js", "notices.js", "page.js")
+    return "".join(f'<script src=".{PREFIX}/page/{name}"></script>' for name in names)
 
 
 def _clip_form() -> tuple[gr.Audio, gr.Textbox, gr.Textbox, gr.Button]:
