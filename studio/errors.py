@@ -91,7 +91,9 @@ class NothingToSpeak(ScriptError):
 
 class UnspeakableScript(ScriptError):
     def __init__(self, sample: str, languages: str) -> None:
-        super().__init__(f"This voice model speaks {languages}; it cannot speak {sample!r}. Write the text in {languages}.")
+        super().__init__(
+            f"This voice model speaks {languages}; it cannot speak {sample!r}. Write the text in {languages}."
+        )
 
 
 class ScriptTooLong(ScriptError):
@@ -150,4 +152,6 @@ class WeightsError(StudioError):
 
 class StorageError(StudioError):
     def __init__(self, path: str, reason: str) -> None:
-        super().__init__(f"The data folder {path} cannot be used ({reason}). Free space, or choose one with --data-dir.")
+        super().__init__(
+            f"The data folder {path} cannot be used ({reason}). Free space, or choose one with --data-dir."
+        )

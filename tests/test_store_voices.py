@@ -53,7 +53,7 @@ def test_an_unknown_voice_is_a_refusal(voices: VoiceLibrary) -> None:
             voices.get(asked)
 
 
-@pytest.mark.parametrize("name", ["Ada", "ADA", "  ada ", "Ａｄａ"])  # noqa: RUF001
+@pytest.mark.parametrize("name", ["Ada", "ADA", "  ada ", "Ａｄａ"])
 def test_a_name_is_taken_in_any_case_and_nothing_is_left(voices: VoiceLibrary, tmp_path: Path, name: str) -> None:
     first = add(voices)
     with pytest.raises(NameTaken):

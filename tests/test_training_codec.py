@@ -128,7 +128,8 @@ def test_running_codebooks_move_to_what_chooses_them_and_pass_gradients_on(codec
     fit(codec.quantizer, latents[0], generator)
     running = RunningCodebooks(codec.quantizer, generator)
     shifted = (latents + 0.5).requires_grad_()
-    first = running.quantise(shifted)[1].item()
+    quantised, distance = running.quantise(shifted)
+    first = distance.item()
     for _ in range(60):
         quantised, distance = running.quantise(shifted)
     quantised.sum().backward()

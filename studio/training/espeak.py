@@ -1,6 +1,7 @@
 """English text to the phoneme letters that Kokoro reads, by espeak-ng (GPL: for making data only)."""
 
-# pyright: reportMissingImports=false  (an extra that need not be installed where types are checked)
+# The extra need not be installed where types are checked:
+# pyright: reportMissingImports=false
 
 from functools import cache
 

@@ -3,7 +3,8 @@
 Needs the `eval` extra.
 """
 
-# pyright: reportMissingImports=false  (an extra that need not be installed where types are checked)
+# The extra need not be installed where types are checked:
+# pyright: reportMissingImports=false
 
 from collections.abc import Sequence
 from dataclasses import dataclass

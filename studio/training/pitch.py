@@ -1,6 +1,7 @@
 """What Praat does for us (GPL: for training only): the pitch that the decoder learns, and a higher voice."""
 
-# pyright: reportMissingImports=false  (an extra that need not be installed where types are checked)
+# The extra need not be installed where types are checked:
+# pyright: reportMissingImports=false
 
 import numpy as np
 import parselmouth

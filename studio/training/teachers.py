@@ -3,7 +3,8 @@
 Needs the `training` extra. No human is recorded: both are synthetic voices whose packages carry their weights.
 """
 
-# pyright: reportMissingImports=false  (an extra that need not be installed where types are checked)
+# The extra need not be installed where types are checked:
+# pyright: reportMissingImports=false
 
 import json
 from collections.abc import Sequence
