@@ -1,3 +1,5 @@
+import subprocess
+import sys
 import threading
 from collections.abc import Generator
 
@@ -141,3 +143,16 @@ def test_an_error_in_the_encoder_lane_reaches_its_caller_and_the_lane_goes_on():
     with pytest.raises(ValueError, match="no"):
         lane.run(failing)
     assert lane.run(lambda: 5) == 5
+
+
+def test_an_interpreter_that_ends_while_a_stream_runs_ends_cleanly():
+    program = (
+        "import torch\n"
+        "from studio.engine.generation import GenerationLane\n"
+        "def endless():\n"
+        "    while True:\n"
+        "        yield (torch.ones(300, 300) @ torch.ones(300, 300)).short().numpy()[:1]\n"
+        "next(GenerationLane(capacity=10**9).open(endless()))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert (ended.returncode, ended.stderr) == (0, "")

@@ -1,5 +1,6 @@
 """The one place with threads: lanes that run solo encodes, and the lane that advances every running stream in turn."""
 
+import atexit
 import threading
 from collections import deque
 from collections.abc import Callable, Generator
@@ -110,6 +111,7 @@ class GenerationLane:
         self._capacity = capacity
         self._waiting: deque[Stream] = deque()
         self._thread: threading.Thread | None = None
+        self._ending = False
 
     def open(self, producer: Producer) -> Stream:
         """Starts a stream. Chunks without samples are steps that made no sound yet; they are not handed out."""
@@ -119,13 +121,21 @@ class GenerationLane:
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, name="generation-lane", daemon=True)
                 self._thread.start()
+                atexit.register(self.shut)
             self.changed.notify_all()
         return stream
 
+    def shut(self) -> None:
+        """Ends the lane after the step that runs. At exit the interpreter must not be taken down under a step."""
+        with self.changed:
+            self._ending = True
+            self.changed.notify_all()
+        if self._thread is not None:
+            self._thread.join()
+
     def _run(self) -> None:
         set_lane_threads()
-        while True:
-            stream = self._next()
+        while (stream := self._next()) is not None:
             if stream._advance():
                 with self.changed:
                     self._waiting.append(stream)
@@ -134,10 +144,14 @@ class GenerationLane:
                     stream.stopped.set()
                     self.changed.notify_all()
 
-    def _next(self) -> Stream:
-        """The stream that has waited longest and may run."""
+    def _next(self) -> Stream | None:
+        """The stream that has waited longest and may run; None once the lane is to end."""
         with self.changed:
-            self.changed.wait_for(lambda: any(stream._runnable(self._capacity) for stream in self._waiting))
+            self.changed.wait_for(
+                lambda: self._ending or any(stream._runnable(self._capacity) for stream in self._waiting)
+            )
+            if self._ending:
+                return None
             while not self._waiting[0]._runnable(self._capacity):
                 self._waiting.rotate(-1)
             return self._waiting.popleft()
