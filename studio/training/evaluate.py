@@ -18,7 +18,7 @@ from studio.engine.sampling import SamplingOptions
 from studio.text.script import Utterance
 from studio.training.held_out import PLAIN, SPECIAL, words
 from studio.training.measures import Heard, Judges, word_errors
-from studio.training.teachers import BUILT_IN, Teacher, teacher_of
+from studio.training.teachers import BUILT_IN, teacher_of
 
 
 @dataclass(frozen=True)
@@ -114,12 +114,12 @@ def _speak(engine: EmbeddedEngine, voice: _Voice, text: str, seed: int) -> np.nd
 
 
 def _teachers_takes(judges: Judges, voices: Sequence[_Voice], texts: Sequence[str]) -> list[_Take]:
-    takes, teachers = [], dict[type, Teacher]()
-    for voice in voices:
-        teacher = teacher_of(voice.teacher_speaker)
-        teacher = teachers.setdefault(type(teacher), teacher)
-        takes += [_judge(judges, voice, text, teacher.say(text, voice.teacher_speaker)) for text in texts]
-    return takes
+    """The same texts read by the teacher speakers that the voices' clips are of."""
+    return [
+        _judge(judges, voice, text, teacher_of(voice.teacher_speaker).say(text, voice.teacher_speaker))
+        for voice in voices
+        for text in texts
+    ]
 
 
 def _judge(judges: Judges, voice: _Voice, text: str, samples: np.ndarray) -> _Take:

@@ -121,6 +121,8 @@ class Batches:
     """Endless batches of examples of like length, with references cut from other utterances of the same speaker."""
 
     def __init__(self, examples: list[Example], options: LanguageTraining, num_codebooks: int) -> None:
+        if len(examples) < options.batch_size:
+            raise ValueError(f"{len(examples)} examples do not fill a batch of {options.batch_size}")
         self._examples, self._options, self._num_codebooks = examples, options, num_codebooks
         self._speakers = Speakers(examples)
         self._random = np.random.default_rng(options.seed)
@@ -156,7 +158,7 @@ def train(
     """Trains `model` in place; `keep` is called every five minutes and at the end."""
     generator = torch.Generator().manual_seed(options.seed)
     batches = Batches(examples, options, model.config.num_codebooks)
-    check = Batches(held_out + held_out, options, model.config.num_codebooks).next()
+    check = Batches(held_out, options, model.config.num_codebooks).next()
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.1)
     started, kept, step, recent = time.monotonic(), 0.0, 0, []
     while (elapsed := (time.monotonic() - started) / 60) < options.minutes:

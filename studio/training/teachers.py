@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cache
 from importlib.resources import as_file, files
 from typing import ClassVar, Protocol
 
@@ -142,8 +143,13 @@ def _pitch_factor(speaker: str) -> float:
 
 
 def teacher_of(speaker: str) -> Teacher:
-    """The teacher that has `speaker`, newly loaded."""
-    return Kokoro() if speaker in Kokoro.speakers else Joe()
+    """The teacher that has `speaker`, loaded once."""
+    return _loaded(Kokoro if speaker in Kokoro.speakers else Joe)
+
+
+@cache
+def _loaded(teacher: type[Kokoro] | type[Joe]) -> Teacher:
+    return teacher()
 
 
 def _mixes(random: np.random.Generator) -> tuple[list[np.ndarray], list[np.ndarray]]:
