@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import signal
 from collections.abc import Generator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -49,6 +50,11 @@ def library(studio: "command_line.CommandLine", filled_library: Path) -> "comman
     """The command line on a library with the built-in voices in it."""
     shutil.copytree(filled_library, studio.data_dir)
     return studio
+
+
+def pytest_configure() -> None:
+    """Ctrl-C works in the programs that tests start, also where a shell in the background had it ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)
