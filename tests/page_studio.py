@@ -40,9 +40,7 @@ def toy_synthesizer(settings: Settings, engine: EmbeddedEngine | None = None) ->
 
 def _two_voices(folder: Path) -> Path:
     source = assets_dir() / "voices"
-    entries = [
-        entry for entry in json.loads((source / "voices.json").read_text()) if entry["id"] in ("clara", "walter")
-    ]
+    entries = [entry for entry in json.loads((source / "voices.json").read_text()) if entry["id"] in ("clara", "robin")]
     folder.mkdir(parents=True)
     (folder / "voices.json").write_text(json.dumps(entries))
     for entry in entries:

@@ -26,7 +26,7 @@ PINS: dict[str, str] = dict(
 def test_every_example_of_the_command_line_works(
     library: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shutil.copy(assets_dir() / "voices" / "mina.flac", tmp_path / "clip.wav")  # the content decides, not the name
+    shutil.copy(assets_dir() / "voices" / "nathan.flac", tmp_path / "clip.wav")  # the content decides, not the name
     monkeypatch.chdir(tmp_path)
     opened = []
     monkeypatch.setattr("studio.ui.launch.launch", lambda *given: opened.append(given) or Waiting())

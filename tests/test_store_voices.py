@@ -202,11 +202,13 @@ def test_a_built_in_voice_does_not_take_a_persons_name_for_a_voice(voices: Voice
     assert theirs.name == "Clara (built-in clara-1)"
 
 
-def test_built_in_voices_come_first_then_by_name(voices: VoiceLibrary) -> None:
+def test_built_in_voices_come_first_as_installed_then_the_others_by_name(voices: VoiceLibrary) -> None:
     for name in ("zoe", "Bob", "ada"):
         add(voices, name)
-    voices.install_builtin("walter", VoiceDetails(name="Walter"), b"sound")
-    assert [voice.name for voice in voices.list()] == ["Walter", "ada", "Bob", "zoe"]
+    voices.install_builtin("robin", VoiceDetails(name="Robin"), b"sound")
+    voices.install_builtin("bruno", VoiceDetails(name="Bruno"), b"other sound")
+    voices.install_builtin("robin", VoiceDetails(name="Robin"), b"renewed")
+    assert [voice.name for voice in voices.list()] == ["Robin", "Bruno", "ada", "Bob", "zoe"]
 
 
 def test_each_codec_has_its_own_key(voices: VoiceLibrary, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from studio.store.voices import VoiceLibrary
 from studio.synthesis import Speech, Synthesizer
 
 CLIP = (assets_dir() / "voices" / "clara.flac").read_bytes()
-OTHER = (assets_dir() / "voices" / "walter.flac").read_bytes()
+OTHER = (assets_dir() / "voices" / "robin.flac").read_bytes()
 SCRIPT = "The quick brown fox jumps. [pause 0.5s] Over the lazy dog!"
 LONG = " ".join(["The quick brown fox jumps over the lazy dog."] * 12)
 

@@ -109,9 +109,9 @@ class VoiceLibrary:
         return found == [wanted] and self._files.path(identifier).is_file()
 
     def list(self) -> list[Voice]:
-        """Built-in voices first, then the others, each by name."""
+        """Built-in voices first, in the order they were installed, then the others by name."""
         with connection(self._database) as db:
-            return [_voice(row) for row in db.query(_SELECT + " ORDER BY builtin DESC, folded_name", [self.codec])]
+            return [_voice(row) for row in db.query(_SELECT + _ORDER, [self.codec])]
 
     def get(self, id_or_name: str) -> Voice:
         """The voice of this id, else of this name in any case; UnknownVoice where there is none."""
@@ -183,6 +183,8 @@ _INSERT = """INSERT INTO voices
         transcript = excluded.transcript, description = excluded.description, sex = excluded.sex,
         clip_name = excluded.clip_name, clip_digest = excluded.clip_digest,
         trim_start = excluded.trim_start, trim_end = excluded.trim_end"""
+
+_ORDER = " ORDER BY builtin DESC, CASE WHEN builtin THEN voices.created END, folded_name"
 
 
 def _voice(row: Mapping[str, Any]) -> Voice:

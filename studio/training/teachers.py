@@ -52,8 +52,6 @@ BUILT_IN = (
     BuiltIn("clara", "joe-high"),
     BuiltIn("robin", "joe6"),
     BuiltIn("bruno", "joe2"),
-    BuiltIn("walter", "kok4"),
-    BuiltIn("mina", "kok2"),
 )
 
 

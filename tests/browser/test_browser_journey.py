@@ -40,7 +40,7 @@ def assert_heard_exactly(page: StudioPage, stats: dict) -> None:
 
 def test_open_pick_speak_hear_stop_drop_and_speak_again(studio_page):
     page = studio_page
-    page.choose("Walter")
+    page.choose("Robin")
     page.write(SCRIPT)
     stats = page.speak()
     assert (stats["status"]["state"], stats["status"]["cache"]) == ("done", "hit")
@@ -50,7 +50,7 @@ def test_open_pick_speak_hear_stop_drop_and_speak_again(studio_page):
     assert page.outcome[0].startswith("codes from cache, ")
     assert f"seed {stats['status']['seed']}" in page.outcome
     take = page.page.locator("#takes li").first
-    assert "Walter" in take.inner_text()
+    assert "Robin" in take.inner_text()
     assert SCRIPT in take.inner_text()
 
     page.write(LONG)
@@ -79,11 +79,11 @@ def test_open_pick_speak_hear_stop_drop_and_speak_again(studio_page):
 
 
 def test_the_choice_of_a_voice_survives_a_reload(studio_page):
-    studio_page.choose("Mina")
+    studio_page.choose("Nathan")
     studio_page.page.wait_for_timeout(500)
     studio_page.page.reload()
     studio_page.ready()
-    assert studio_page.chosen == "mina"
+    assert studio_page.chosen == "nathan"
 
 
 def test_a_reload_in_mid_sentence_stops_the_model_and_finds_the_take(studio_page):
