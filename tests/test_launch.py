@@ -46,6 +46,7 @@ def project(tmp_path: Path) -> Path:
     shutil.copy(CHECKOUT / "launch.py", root)
     (root / "pyproject.toml").write_text(f'[project]\ndependencies = ["{TOY}>=1.5,<2"]\n')
     (root / "constraints.txt").write_text(f"{TOY}==1.6\n")
+    (root / "studio" / "__init__.py").touch()
     (root / "studio" / "__main__.py").write_text(
         "import json, sys\n"
         "def main(arguments):\n"
