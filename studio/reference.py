@@ -14,6 +14,7 @@ from studio.audio import files
 from studio.audio.speech import LONGEST_REFERENCE, check_reference
 from studio.audio.waveform import Waveform
 from studio.engine.interface import CodecIdentity, Encoded, Engine
+from studio.errors import ClipError
 from studio.reference_check import check_codes
 from studio.reference_key import cache_key, codec_key, trim_to_span
 from studio.single_flight import SingleFlight
@@ -174,6 +175,8 @@ class ReferenceDesk:
 
     def _fill(self, key: str, clip: Waveform, span: tuple[int, int], name: str) -> _Landed:
         """Looks again with other processes kept out, and encodes and stores where there is still nothing."""
+        reference = clip.slice(*span)
+        self._check(reference, name)
         with self._flights.alone(key):
             entry = self._cache.look(key)
             if entry is not None:
@@ -181,14 +184,22 @@ class ReferenceDesk:
             self._cache.count("misses")
             with ExitStack() as unless_stored:
                 unless_stored.callback(self._cache.count, "failures")
-                entry = self._encode(key, clip.slice(*span), name)
+                entry = self._encode(key, reference)
                 unless_stored.pop_all()
             return _Landed(entry, encoded=True)
 
-    def _encode(self, key: str, clip: Waveform, name: str) -> CachedCodes:
-        """The solo encode, between two checks; stores what passes both and returns what is stored then."""
+    def _check(self, clip: Waveform, name: str) -> None:
+        """Before the lock is taken, so that a clip that cannot be used leaves no file behind, not even an empty one."""
+        try:
+            check_reference(clip, name=name)
+        except ClipError:
+            self._cache.count("misses")
+            self._cache.count("failures")
+            raise
+
+    def _encode(self, key: str, clip: Waveform) -> CachedCodes:
+        """The solo encode; stores codes that pass the check and returns what is stored then."""
         codec = self._engine.codec
-        check_reference(clip, name=name)
         prepared = self._engine.prepare(clip)
         encoded = self._engine.encode(prepared)
         check_codes(encoded.codes, prepared.num_samples, codec)

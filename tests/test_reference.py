@@ -168,6 +168,7 @@ def test_a_clip_that_cannot_be_used_is_a_sentence_and_nothing_is_written(
             studio.desk.from_file(clip, "clip.wav")
     assert studio.stored() == [0, 0, 0]
     assert studio.engine.encodes == 0
+    assert not (studio.folder / "locks").exists()
 
 
 def test_a_file_too_large_to_hold_is_left_to_its_decoder(
