@@ -109,7 +109,7 @@ def test_six_tabs_work(running: Started, browser: BrowserContext):
 
 def test_the_keyboard_is_enough(studio_page):
     page = studio_page.page
-    studio_page.choose("Bruno")
+    studio_page.choose("Nathan")
     page.keyboard.press("ArrowDown")
     assert studio_page.chosen == "clara"
     studio_page.write(LONG)
