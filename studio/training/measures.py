@@ -9,6 +9,7 @@ Needs the `eval` extra.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.resources import as_file, files
+from typing import Any
 
 import numpy as np
 from faster_whisper import WhisperModel
@@ -44,8 +45,9 @@ class Judges:
         heard = resample_poly(samples, _RATE, SAMPLE_RATE).astype(np.float32)
         segments, _ = self._recogniser.transcribe(heard, language="en", beam_size=5)
         text = " ".join(segment.text.strip() for segment in segments)
-        quality = float(dnsmos.run(np.clip(heard, -1, 1), _RATE)["ovrl_mos"])
-        return Heard(text, quality, self._encoder.embed_utterance(heard))
+        ratings: Any = dnsmos.run(np.clip(heard, -1, 1), _RATE)
+        voice: Any = self._encoder.embed_utterance(heard)
+        return Heard(text, float(ratings["ovrl_mos"]), voice)
 
 
 def word_errors(wanted: Sequence[str], heard: Sequence[str]) -> int:
