@@ -32,7 +32,7 @@ def rotate(states: Tensor, rotation: Rotation) -> Tensor:
 class KeyValues:
     """Keys and values of one block, `(batch, heads, capacity, head_width)`, filled from the left.
 
-    With a `window` the oldest entries are moved out when the buffer is full, so a stream of any length keeps its size.
+    Who streams through a window calls `keep_last` before each step, so that a stream of any length keeps its size.
     """
 
     def __init__(self, batch: int, num_heads: int, head_width: int, capacity: int, device: torch.device) -> None:
