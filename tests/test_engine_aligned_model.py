@@ -6,7 +6,7 @@ from toy_voice import PHONEMES, toy_language
 from studio.engine.aligned_generation import FrameGenerator, FrameSampling, align
 from studio.engine.sampling import CounterDraws
 
-PLAIN = FrameSampling(temperature=0.8, later_temperature=0.6, top_k=10, pace=1.0)
+PLAIN = FrameSampling(temperature=0.8, later_temperature=0.6, top_k=10, pace=1.0, guidance=1.0)
 REFERENCE = np.random.default_rng(0).integers(0, 32, (3, 9)).astype(np.int16)
 
 
@@ -22,7 +22,7 @@ def teacher_forced(model, phonemes, alignment, reference, codes):
 
 def test_codes_made_with_buffers_are_those_of_the_whole_sequence_without():
     model, phonemes = toy_language(), list(range(2, 14))
-    greedy = FrameSampling(temperature=0.0, later_temperature=0.0, top_k=1, pace=1.0)
+    greedy = FrameSampling(temperature=0.0, later_temperature=0.0, top_k=1, pace=1.0, guidance=1.0)
     generator = FrameGenerator(model, phonemes, REFERENCE, greedy, CounterDraws(1, 0))
     codes = torch.stack([generator.next_frame() for _ in range(generator.num_frames)], dim=1)
     with torch.inference_mode():
@@ -30,6 +30,21 @@ def test_codes_made_with_buffers_are_those_of_the_whole_sequence_without():
         durations = model.log_durations(model.text(torch.tensor([phonemes])), prefix)[0]
         logits = teacher_forced(model, phonemes, align(durations, 1.0), REFERENCE, codes)
     assert torch.equal(logits.argmax(-1).T, codes)
+
+
+def test_guidance_leads_away_from_what_would_be_said_without_the_text():
+    model, phonemes = toy_language(), list(range(2, 14))
+    guided = FrameSampling(temperature=0.0, later_temperature=0.0, top_k=1, pace=1.0, guidance=3.0)
+    generator = FrameGenerator(model, phonemes, REFERENCE, guided, CounterDraws(1, 0))
+    codes = torch.stack([generator.next_frame() for _ in range(generator.num_frames)], dim=1)
+    with torch.inference_mode():
+        prefix = torch.from_numpy(REFERENCE.T.astype(np.int64))[None]
+        alignment = align(model.log_durations(model.text(torch.tensor([phonemes])), prefix)[0], 1.0)
+        spoken = teacher_forced(model, phonemes, alignment, REFERENCE, codes)
+        model.text.to_frame.weight.zero_(), model.text.to_frame.bias.zero_()
+        unspoken = teacher_forced(model, phonemes, alignment, REFERENCE, codes)
+    assert torch.equal((unspoken + 3 * (spoken - unspoken)).argmax(-1).T, codes)
+    assert not torch.equal(spoken.argmax(-1).T, codes)
 
 
 def test_a_generator_ends_with_its_last_frame():

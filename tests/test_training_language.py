@@ -1,12 +1,23 @@
 """Batches and steps of the language model's training, at toy size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from studio.engine.aligned_model import AlignedModel, AlignedModelConfig
 from studio.training.dataset import Example, Speakers, hold_out
-from studio.training.language import Batches, LanguageTraining, collate, expose, optimise, teacher_forced, train
+from studio.training.language import (
+    Batches,
+    LanguageTraining,
+    collate,
+    expose,
+    mistaken,
+    optimise,
+    teacher_forced,
+    train,
+)
 
 _CODEBOOKS, _SIZE = 3, 16
 
@@ -92,8 +103,34 @@ def test_all_examples_of_a_held_out_text_are_held_out(examples: list[Example]) -
     assert not {each.text for each in held} & {each.text for each in trained}
 
 
-def test_training_ends_after_its_minutes_and_keeps_the_model(model: AlignedModel, examples: list[Example]) -> None:
+def test_training_ends_after_its_minutes_and_keeps_the_average(model: AlignedModel, examples: list[Example]) -> None:
     kept: list[AlignedModel] = []
     options = LanguageTraining(minutes=0.002, batch_size=4, reference_frames=(2, 6))
+    before = {name: weights.clone() for name, weights in model.state_dict().items()}
     train(model, examples, examples[:4], options, kept.append)
-    assert kept == [model]
+    (averaged,) = kept
+    assert averaged is not model
+    moved = {name: (weights - before[name]).norm() for name, weights in model.state_dict().items()}
+    kept_moved = {name: (weights - before[name]).norm() for name, weights in averaged.state_dict().items()}
+    assert 0 < kept_moved["codes.weight"] < moved["codes.weight"]
+
+
+def test_the_models_own_mistakes_replace_whole_frames_that_are_there(model, examples: list[Example]) -> None:
+    batch = collate(examples[:3], [each.codes[:4] for each in examples[:3]], model.config.num_codebooks)
+    seen = mistaken(model, batch, 0.5, torch.Generator().manual_seed(1))
+    there = batch.codes[:, :, 0] >= 0
+    changed = (seen != batch.codes).any(-1)
+    assert torch.equal(seen[~there], batch.codes[~there])
+    assert 0 < int(changed.sum()) < int(there.sum())
+    assert torch.equal(mistaken(model, batch, 0.0, torch.Generator()), batch.codes)
+
+
+def test_a_hidden_text_no_longer_decides_the_codebooks(model, examples: list[Example]) -> None:
+    batch = collate(examples[:2], [each.codes[:4] for each in examples[:2]], model.config.num_codebooks)
+    other = replace(batch, phonemes=torch.where(batch.phonemes < 0, batch.phonemes, 2))
+    hidden = torch.zeros(2)
+    with torch.no_grad():
+        told = [teacher_forced(model, each, each.codes).codebooks for each in (batch, other)]
+        not_told = [teacher_forced(model, each, each.codes, hidden).codebooks for each in (batch, other)]
+    assert not torch.equal(*told)
+    assert torch.equal(*not_told)

@@ -20,6 +20,8 @@ class FrameSampling:
     top_k: int
     pace: float
     """Predicted durations are divided by this."""
+    guidance: float
+    """How far the logits are led away from those without the text (classifier-free guidance); 1 leaves them."""
 
 
 class FrameGenerator:
@@ -41,12 +43,15 @@ class FrameGenerator:
         prefix = torch.from_numpy(reference.T.astype(np.int64))[None]
         features = model.text(torch.tensor([phonemes]))
         alignment = align(model.log_durations(features, prefix)[0], sampling.pace)
-        self._text = model.text.frames(features, alignment[None])
-        self.num_frames = self._text.shape[1]
-        device, count = self._text.device, prefix.shape[1]
-        self._caches = model.start(count + self.num_frames, device)
-        model.prefill(model.reference_rows(prefix), model.reference_positions(count, device), self._caches)
-        self._local_caches = model.local.start(device)
+        text = model.text.frames(features, alignment[None])
+        self.num_frames = text.shape[1]
+        # Two streams in step, the second without the text: the number of rows is the take's own, whoever else speaks.
+        self._text = text if sampling.guidance == 1.0 else torch.cat([text, torch.zeros_like(text)])
+        batch, device, count = len(self._text), text.device, prefix.shape[1]
+        self._caches = model.start(count + self.num_frames, device, batch)
+        rows = model.reference_rows(prefix).expand(batch, -1, -1)
+        model.prefill(rows, model.reference_positions(count, device), self._caches)
+        self._local_caches = model.local.start(device, batch)
         self._previous = model.begin[None, None]
         self._frame = 0
 
@@ -71,11 +76,18 @@ class FrameGenerator:
         row, codes = local.first_row(hidden), []
         for codebook in range(count):
             temperature = self._sampling.temperature if codebook < 2 else self._sampling.later_temperature
-            logits = local.step(row, codebook, self._local_caches)
+            logits = self._guided(local.step(row, codebook, self._local_caches))
             codes.append(draw(logits, uniforms[codebook], temperature=temperature, top_k=self._sampling.top_k))
             if codebook + 1 < count:
                 row = local.next_row(codes[-1], codebook)
         return torch.tensor(codes)
+
+    def _guided(self, logits: Tensor) -> Tensor:
+        """`(batch, codebook_size)` to `(codebook_size,)`."""
+        if len(logits) == 1:
+            return logits[0]
+        spoken, unspoken = logits
+        return unspoken + self._sampling.guidance * (spoken - unspoken)
 
 
 LONGEST_PHONEME = 100

@@ -89,12 +89,12 @@ class FrameLocal(nn.Module):
         rows = self.blocks(rows, torch.arange(self.num_codebooks, device=codes.device), None)
         return torch.einsum("fqd,qdk->fqk", self.norm(rows), self.heads)
 
-    def start(self, device: torch.device) -> list[KeyValues]:
+    def start(self, device: torch.device, batch: int = 1) -> list[KeyValues]:
         """Buffers for the codebooks of one frame; set their length to 0 to use them for the next frame."""
-        return self.blocks.start(self.num_codebooks, device)
+        return self.blocks.start(self.num_codebooks, device, batch)
 
     def first_row(self, hidden: Tensor) -> Tensor:
-        """The row that asks for codebook 0: `hidden` `(1, 1, width)` to the same shape."""
+        """The row that asks for codebook 0: `hidden` `(batch, 1, width)` to the same shape."""
         return self.input(hidden) + self.positions[0]
 
     def next_row(self, code: int, codebook: int) -> Tensor:
@@ -102,9 +102,9 @@ class FrameLocal(nn.Module):
         return (self.embedding.weight[codebook * self.codebook_size + code] + self.positions[codebook + 1])[None, None]
 
     def step(self, row: Tensor, codebook: int, caches: list[KeyValues]) -> Tensor:
-        """Logits `(codebook_size,)` for `codebook`."""
+        """Logits `(batch, codebook_size)` for `codebook`; `row` `(batch, 1, width)`."""
         row = self.blocks.step(row, torch.tensor([codebook], device=row.device), caches)
-        return self.norm(row)[0, 0] @ self.heads[codebook]
+        return self.norm(row)[:, 0] @ self.heads[codebook]
 
 
 class AlignedModel(nn.Module):
@@ -151,16 +151,16 @@ class AlignedModel(nn.Module):
         them."""
         return self.norm(self.blocks(rows, positions, mask))
 
-    def start(self, capacity: int, device: torch.device) -> list[KeyValues]:
-        """Buffers for one stream of at most `capacity` rows."""
-        return self.blocks.start(capacity, device)
+    def start(self, capacity: int, device: torch.device, batch: int = 1) -> list[KeyValues]:
+        """Buffers for `batch` streams in step, of at most `capacity` rows."""
+        return self.blocks.start(capacity, device, batch)
 
     def step(self, row: Tensor, position: int, caches: list[KeyValues]) -> Tensor:
-        """The hidden state `(1, 1, width)` of the next row."""
+        """The hidden state of the next row, both `(batch, 1, width)`."""
         return self.norm(self.blocks.step(row, torch.tensor([position], device=row.device), caches))
 
     def prefill(self, rows: Tensor, positions: Tensor, caches: list[KeyValues]) -> None:
-        """Puts the reference's rows `(1, time, width)` into fresh buffers."""
+        """Puts the reference's rows `(batch, time, width)` into fresh buffers."""
         time = rows.shape[1]
         causal = torch.ones(time, time, dtype=torch.bool, device=rows.device).tril()
         self.blocks.step(rows, positions, caches, causal)

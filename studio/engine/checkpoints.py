@@ -28,6 +28,8 @@ class Recommended:
     top_k: int = 15
     later_scale: float = 0.8
     """The temperature from the third codebook on is multiplied by this."""
+    guidance: float = 1.0
+    """How far the text is insisted on; 1 does without, more costs a second row in every step."""
     pace: float = 0.95
     """Divides predicted durations: they come out a little short."""
     reference_frames: int = 38

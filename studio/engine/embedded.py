@@ -128,6 +128,7 @@ class EmbeddedEngine:
             later_temperature=temperature * recommended.later_scale,
             top_k=options.top_k or recommended.top_k,
             pace=recommended.pace * options.speed,
+            guidance=recommended.guidance,
         )
         spoken = phonemes(utterance.text)
         if BREAKS.issuperset(spoken):

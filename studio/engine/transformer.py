@@ -115,12 +115,12 @@ class Blocks(nn.ModuleList):
             hidden = block(hidden, turn, mask)
         return hidden
 
-    def start(self, capacity: int, device: torch.device) -> list[KeyValues]:
-        """Buffers for one stream of at most `capacity` rows held at once."""
-        return [KeyValues(1, self.num_heads, self.head_width, capacity, device) for _ in self]
+    def start(self, capacity: int, device: torch.device, batch: int = 1) -> list[KeyValues]:
+        """Buffers for `batch` streams in step, of at most `capacity` rows held at once."""
+        return [KeyValues(batch, self.num_heads, self.head_width, capacity, device) for _ in self]
 
     def step(self, hidden: Tensor, positions: Tensor, caches: list[KeyValues], mask: Tensor | None = None) -> Tensor:
-        """The rows `(1, time, width)` after those that `caches` hold, as `Block.step`."""
+        """The rows `(batch, time, width)` after those that `caches` hold, as `Block.step`."""
         turn = rotation(positions, self.head_width)
         for block, cache in zip(self, caches, strict=True):
             hidden = block.step(hidden, turn, cache, mask)

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import torch
 
+from studio.engine.aligned_model import AlignedModel
 from studio.engine.checkpoints import VoiceModel, load, save
 from studio.settings import assets_dir
 
@@ -68,7 +69,7 @@ def _decoder(arguments: argparse.Namespace) -> None:
     model = load(arguments.model)
     options = DecoderTraining(minutes=arguments.minutes, learning_rate=arguments.learning_rate)
     known = recordings(arguments.folder, model.codec)
-    train_decoder(model.codec, known, options, lambda _: _save(model, arguments.output))
+    train_decoder(model.codec, known, options, lambda _: _save(model, model.language, arguments.output))
 
 
 def _prepare(arguments: argparse.Namespace) -> None:
@@ -86,7 +87,7 @@ def _language(arguments: argparse.Namespace) -> None:
     examples = torch.load(arguments.folder / "examples.pt", weights_only=False)
     options = LanguageTraining(minutes=arguments.minutes, learning_rate=arguments.learning_rate)
     trained, held = hold_out(examples)
-    train(model.language, trained, held, options, lambda _: _save(model, arguments.output))
+    train(model.language, trained, held, options, lambda language: _save(model, language, arguments.output))
 
 
 def _evaluate(arguments: argparse.Namespace) -> None:
@@ -102,9 +103,9 @@ def _evaluate(arguments: argparse.Namespace) -> None:
     print(report.to_json() if arguments.json else describe(report))
 
 
-def _save(model: VoiceModel, folder: Path) -> None:
+def _save(model: VoiceModel, language: AlignedModel, folder: Path) -> None:
     with torch.no_grad():
-        save(folder, model.codec, model.language, phonemes=model.phonemes, recommended=model.recommended)
+        save(folder, model.codec, language, phonemes=model.phonemes, recommended=model.recommended)
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
+from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
 from studio.engine.aligned_model import TICKS_PER_FRAME, AlignedModel
 from studio.training.dataset import Example, Speakers
@@ -31,6 +32,12 @@ class LanguageTraining:
     reference_frames: tuple[int, int] = (12, 125)
     exposures: tuple[float, ...] = (0.0, 0.1, 0.25)
     """Shares of the input codes that random ones replace, as the model's own mistakes will."""
+    own_mistakes: float = 0.3
+    """Of every third batch, the share of the frames that the model's own draws replace."""
+    text_dropout: float = 0.1
+    """Share of the utterances whose text is hidden: what the model then says is what guidance leads away from."""
+    averaging: float = 0.999
+    """Decay of the moving average of the weights, which is what is kept."""
     seed: int = 0
 
 
@@ -82,25 +89,44 @@ def collate(examples: list[Example], references: list[Tensor], num_codebooks: in
     return Batch(reference, phonemes, alignment, codes, ticks)
 
 
-def teacher_forced(model: AlignedModel, batch: Batch, seen: Tensor) -> Losses:
-    """Losses of a batch whose past codes are shown as `seen`, shaped like `batch.codes`."""
+def teacher_forced(model: AlignedModel, batch: Batch, seen: Tensor, spoken: Tensor | None = None) -> Losses:
+    """Losses of a batch whose past codes are shown as `seen`, shaped like `batch.codes`; where `spoken` `(batch,)` is
+    0 the text is hidden."""
+    features = model.text(batch.phonemes)
+    logits = _logits(model, batch, features, seen, spoken)
+    truth = batch.codes[batch.codes[:, :, 0] >= 0]
+    nats = functional.cross_entropy(logits.flatten(0, 1), truth.flatten(), reduction="none")
+    return Losses(nats.view(truth.shape).mean(0), _duration_loss(model, batch, features))
+
+
+def _logits(model: AlignedModel, batch: Batch, features: Tensor, seen: Tensor, spoken: Tensor | None) -> Tensor:
+    """`(frames that are there, num_codebooks, codebook_size)`."""
     count, frames, _ = batch.codes.shape
     present, reference_present = batch.codes[:, :, 0] >= 0, batch.reference[:, :, 0] >= 0
-    features = model.text(batch.phonemes)
+    text = model.text.frames(features, batch.alignment)
+    if spoken is not None:
+        text = text * spoken[:, None, None]
     shifted = torch.cat([model.begin.expand(count, 1, -1), model.embed(seen)[:, :-1]], dim=1)
-    rows = torch.cat(
-        [model.reference_rows(batch.reference), shifted + model.text.frames(features, batch.alignment)], dim=1
-    )
+    rows = torch.cat([model.reference_rows(batch.reference), shifted + text], dim=1)
     prefix = batch.reference.shape[1]
     positions = torch.cat([model.reference_positions(prefix, rows.device), torch.arange(frames)])
     keys = torch.cat([reference_present, present], dim=1)[:, None]
     causal = torch.ones(prefix + frames, prefix + frames, dtype=torch.bool).tril()
     mask = (causal & keys) | torch.eye(prefix + frames, dtype=torch.bool)
     hidden = model.backbone(rows, positions, mask[:, None])[:, prefix:][present]
-    truth = batch.codes[present]
-    logits = model.local(hidden, truth)
-    nats = functional.cross_entropy(logits.flatten(0, 1), truth.flatten(), reduction="none")
-    return Losses(nats.view(truth.shape).mean(0), _duration_loss(model, batch, features))
+    return model.local(hidden, batch.codes[present])
+
+
+@torch.no_grad()
+def mistaken(model: AlignedModel, batch: Batch, share: float, generator: torch.Generator) -> Tensor:
+    """The codes of `batch` with a `share` of the frames as the model draws them, given the true past."""
+    present = batch.codes[:, :, 0] >= 0
+    logits = _logits(model, batch, model.text(batch.phonemes), batch.codes, None)
+    drawn = torch.multinomial(functional.softmax(logits, -1).flatten(0, 1), 1, generator=generator)
+    own = batch.codes.clone()
+    own[present] = drawn.view(logits.shape[:2])
+    chosen = torch.rand(present.shape, generator=generator) < share
+    return torch.where(chosen[..., None], own, batch.codes)
 
 
 def _duration_loss(model: AlignedModel, batch: Batch, features: Tensor) -> Tensor:
@@ -155,25 +181,27 @@ def train(
     options: LanguageTraining,
     keep: Callable[[AlignedModel], None],
 ) -> None:
-    """Trains `model` in place; `keep` is called every five minutes and at the end."""
+    """Trains `model` in place; `keep` is called with the averaged model every five minutes and at the end."""
     generator = torch.Generator().manual_seed(options.seed)
     batches = Batches(examples, options, model.config.num_codebooks)
     check = Batches(held_out, options, model.config.num_codebooks).next()
+    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.1)
     started, kept, step, recent = time.monotonic(), 0.0, 0, []
     while (elapsed := (time.monotonic() - started) / 60) < options.minutes:
         rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
-        optimiser.param_groups[0]["lr"] = rate * max(0.04, 1 - elapsed / options.minutes)
+        optimiser.param_groups[0]["lr"] = rate * max(0.02, 1 - elapsed / options.minutes)
         recent.append(optimise(model, batches.next(), optimiser, options, generator))
+        averaged.update_parameters(model)
         step += 1
         if step % 50 == 0:
             log.info("step %d, %.1f min, trained %s", step, elapsed, _figures(recent[-50:]))
             recent.clear()
         if elapsed - kept > 5:
             kept = elapsed
-            log.info("held out %s", _figures([held_out_losses(model, check)]))
-            keep(model)
-    keep(model)
+            log.info("held out %s", _figures([held_out_losses(averaged.module, check)]))
+            keep(averaged.module)
+    keep(averaged.module)
 
 
 def optimise(
@@ -185,13 +213,22 @@ def optimise(
 ) -> Losses:
     """One step; returns its losses."""
     model.train()
-    share = options.exposures[int(torch.randint(len(options.exposures), (), generator=generator))]
-    losses = teacher_forced(model, batch, expose(batch.codes, share, model.config.codebook_size, generator))
+    seen = _seen(model, batch, options, generator)
+    spoken = (torch.rand(len(batch.codes), generator=generator) >= options.text_dropout).float()
+    losses = teacher_forced(model, batch, seen, spoken)
     optimiser.zero_grad()
     losses.total().backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
     optimiser.step()
     return Losses(losses.codebooks.detach(), losses.durations.detach())
+
+
+def _seen(model: AlignedModel, batch: Batch, options: LanguageTraining, generator: torch.Generator) -> Tensor:
+    """The past as the model is shown it: with random codes in it, or with its own draws."""
+    if int(torch.randint(3, (), generator=generator)) == 0:
+        return mistaken(model, batch, options.own_mistakes, generator)
+    share = options.exposures[int(torch.randint(len(options.exposures), (), generator=generator))]
+    return expose(batch.codes, share, model.config.codebook_size, generator)
 
 
 @torch.no_grad()

@@ -1,7 +1,9 @@
-"""What Praat does for us (GPL: for training only): the pitch that the decoder learns, and a higher voice."""
+"""What Praat does for us (GPL: for training only): the pitch that the decoder learns, and other throats."""
 
 # The extra need not be installed where types are checked:
 # pyright: reportMissingImports=false
+
+from dataclasses import dataclass
 
 import numpy as np
 import parselmouth
@@ -22,8 +24,18 @@ def pitch_of(samples: np.ndarray) -> np.ndarray:
     return values[nearest].astype(np.float32)
 
 
-def raise_voice(samples: np.ndarray) -> np.ndarray:
-    """The same utterance from a shorter throat: formants 12 % higher, pitch around 170 Hz, durations kept."""
+@dataclass(frozen=True)
+class Throat:
+    """Another speaker out of an utterance: formants moved by a factor, the median pitch in hertz, and how lively it
+    is (1 is as it was)."""
+
+    formants: float
+    pitch: float
+    liveliness: float = 1.0
+
+
+def change_throat(samples: np.ndarray, throat: Throat) -> np.ndarray:
+    """The same utterance from another throat, durations kept."""
     sound = parselmouth.Sound(samples.astype(np.float64), SAMPLE_RATE)
-    raised = call(sound, "Change gender", 60, 400, 1.12, 170, 1.0, 1.0).values[0]
-    return np.pad(raised, (0, max(0, len(samples) - len(raised))))[: len(samples)].astype(np.float32)
+    changed = call(sound, "Change gender", 60, 400, throat.formants, throat.pitch, throat.liveliness, 1.0).values[0]
+    return np.pad(changed, (0, max(0, len(samples) - len(changed))))[: len(samples)].astype(np.float32)

@@ -19,7 +19,7 @@ from studio.training.codec import Recording
 from studio.training.corpus import Line, lines
 from studio.training.dataset import Example, stretch
 from studio.training.pitch import pitch_of
-from studio.training.teachers import HIGH, Joe, change_joe, joe_ratio, repitch
+from studio.training.teachers import BUILT_IN, THROATS, Joe, change_joe, joe_ratio, repitch
 
 _FITTED_ON = 440
 """Utterances that the aligner fits itself to."""
@@ -54,13 +54,17 @@ def prepare(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str]) -> li
     ]
 
 
-def recordings(folder: Path, codec: HarmonicCodec) -> list[Recording]:
-    """What the codec's decoder is trained on: samples with Praat's pitch and the codes as they are."""
-    made = []
+def recordings(folder: Path, codec: HarmonicCodec, copies: int = 2) -> list[Recording]:
+    """What the codec's decoder is trained on: samples with Praat's pitch and the codes as they are, each utterance as
+    it is and as `copies` others would say it."""
+    source, made = random.Random(0), []  # noqa: S311
     for line in lines(folder):
-        samples = whole_frames(line.samples(folder))
-        pcm = np.round(samples * 32767).astype(np.int16)
-        made.append(Recording(pcm, pitch_of(samples), encode(codec, samples)))
+        own, *others = _speakers(line.speaker, source)
+        samples = line.samples(folder)
+        for speaker, ratio in (own, *source.sample(others, min(copies, len(others)))):
+            changed = _as_speaker(line.speaker, samples, speaker, ratio)
+            pcm = np.round(changed * 32767).astype(np.int16)
+            made.append(Recording(pcm, pitch_of(changed), encode(codec, changed)))
     return made
 
 
@@ -87,15 +91,14 @@ def _speakers(speaker: str, source: random.Random) -> list[tuple[str, float]]:
     if speaker not in Joe.speakers:
         factor = source.choice(_KOKORO_PITCHES)
         return [(speaker, 1.0), (f"{speaker}x{factor}", factor)]
-    others = [name for name in ("joe0", "joe6", HIGH) if name != speaker]
+    wanted = [*(each.speaker for each in BUILT_IN), source.choice(list(THROATS))]
+    others = [name for name in dict.fromkeys(wanted) if name != speaker]
     return [(speaker, 1.0), *((name, joe_ratio(speaker, name)) for name in others)]
 
 
-def _changed(utterance: _Utterance, speaker: str, ratio: float) -> np.ndarray:
-    own = utterance.line.speaker
-    if speaker == own:
-        return utterance.samples
-    samples = change_joe(utterance.samples, own, speaker) if own in Joe.speakers else repitch(utterance.samples, ratio)
+def _as_speaker(own: str, samples: np.ndarray, speaker: str, ratio: float) -> np.ndarray:
+    if speaker != own:
+        samples = change_joe(samples, own, speaker) if own in Joe.speakers else repitch(samples, ratio)
     return whole_frames(samples)
 
 
@@ -107,7 +110,7 @@ def _example(
     codec: HarmonicCodec,
     numbers: dict[str, int],
 ) -> Example:
-    samples = _changed(utterance, speaker, ratio)
+    samples = _as_speaker(utterance.line.speaker, utterance.samples, speaker, ratio)
     return Example(
         speaker=speaker,
         text=utterance.line.text,
