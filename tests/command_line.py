@@ -58,7 +58,7 @@ class CommandLine:
 
     def rows(self) -> dict[str, int]:
         """How many of everything the library holds."""
-        tables = ("voices", "voice_codes", "codes", "sources", "takes")
+        tables = ("voices", "clips", "clip_codes", "codes", "sources", "takes")
         database = self.data_dir / "studio.db"
         if not database.exists():
             return dict.fromkeys(tables, 0)

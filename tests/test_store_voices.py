@@ -148,7 +148,7 @@ def test_removing_takes_rows_and_file_and_frees_the_name(voices: VoiceLibrary, t
     assert voices.remove("ADA") == voice
     assert files(tmp_path) == []
     with connection(tmp_path / "studio.db") as db:
-        assert db["voices"].count == db["voice_codes"].count == 0
+        assert db["voices"].count == db["clips"].count == db["clip_codes"].count == 0
     with pytest.raises(UnknownVoice):
         voices.remove(voice.id)
     assert add(voices).id != voice.id
@@ -225,7 +225,7 @@ def test_codes_of_a_voice_removed_meanwhile_are_not_noted(voices: VoiceLibrary, 
     voices.remove(voice.id)
     voices.remember_codes(voice.id, CODES, duration=2.0)
     with connection(tmp_path / "studio.db") as db:
-        assert db["voice_codes"].count == 0
+        assert db["clip_codes"].count == 0
 
 
 def test_a_clip_that_is_not_what_was_saved_is_not_used(voices: VoiceLibrary, tmp_path: Path) -> None:

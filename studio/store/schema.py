@@ -106,5 +106,57 @@ def m003_takes(db: Database) -> None:
     """)
 
 
-VERSION = 3
+@MIGRATIONS()
+def m004_clips(db: Database) -> None:
+    """Clips of their own, several a voice, each with its codes per codec; what an owner says of a voice and a take.
+
+    A voice's one clip keeps the voice's id, so that its file keeps its name.
+    """
+    db.executescript("""
+        CREATE TABLE clips (
+            id TEXT PRIMARY KEY,
+            voice_id TEXT NOT NULL REFERENCES voices (id) ON DELETE CASCADE,
+            name TEXT NOT NULL,
+            digest TEXT NOT NULL,
+            trim_start REAL,
+            trim_end REAL,
+            transcript TEXT NOT NULL,
+            transcript_unchecked INTEGER NOT NULL DEFAULT 0,
+            duration REAL NOT NULL,
+            created REAL NOT NULL
+        ) STRICT;
+        CREATE INDEX clips_by_voice ON clips (voice_id, created);
+        CREATE TABLE clip_codes (
+            clip_id TEXT NOT NULL REFERENCES clips (id) ON DELETE CASCADE,
+            codec TEXT NOT NULL,
+            key TEXT NOT NULL,
+            codes_digest TEXT NOT NULL,
+            PRIMARY KEY (clip_id, codec)
+        ) STRICT, WITHOUT ROWID;
+        CREATE INDEX clip_codes_by_key ON clip_codes (key);
+        INSERT INTO clips (id, voice_id, name, digest, trim_start, trim_end, transcript, duration, created)
+            SELECT id, id, clip_name, clip_digest, trim_start, trim_end, transcript, duration, created FROM voices;
+        INSERT INTO clip_codes (clip_id, codec, key, codes_digest)
+            SELECT voice_id, codec, key, codes_digest FROM voice_codes;
+        DROP TABLE voice_codes;
+        ALTER TABLE voices ADD COLUMN reference_clip TEXT NOT NULL DEFAULT '';
+        UPDATE voices SET reference_clip = id;
+        ALTER TABLE voices ADD COLUMN notes TEXT NOT NULL DEFAULT '';
+        ALTER TABLE voices ADD COLUMN tags TEXT NOT NULL DEFAULT '[]';
+        ALTER TABLE voices ADD COLUMN language TEXT NOT NULL DEFAULT '';
+        ALTER TABLE voices ADD COLUMN consent TEXT NOT NULL DEFAULT '';
+        ALTER TABLE voices ADD COLUMN colour TEXT NOT NULL DEFAULT '';
+        ALTER TABLE voices DROP COLUMN transcript;
+        ALTER TABLE voices DROP COLUMN clip_name;
+        ALTER TABLE voices DROP COLUMN clip_digest;
+        ALTER TABLE voices DROP COLUMN trim_start;
+        ALTER TABLE voices DROP COLUMN trim_end;
+        ALTER TABLE voices DROP COLUMN duration;
+        ALTER TABLE takes ADD COLUMN favourite INTEGER NOT NULL DEFAULT 0;
+        ALTER TABLE takes ADD COLUMN note TEXT NOT NULL DEFAULT '';
+        ALTER TABLE takes ADD COLUMN announced REAL;
+    """)
+
+
+VERSION = 4
 """How many migrations there are; kept in the file as `user_version`."""

@@ -91,10 +91,10 @@ class VoiceLibrary:
         if self._is_installed(identifier, details, clip):
             return self.get(identifier)
         with transaction(self._database) as db:
-            before = db.execute("SELECT clip_digest FROM voices WHERE id = ?", [identifier]).fetchone()
+            before = db.execute("SELECT digest FROM clips WHERE id = ?", [identifier]).fetchone()
             new_clip = before is None or before[0] != hashlib.sha256(clip).hexdigest()
             if new_clip:
-                db.execute("DELETE FROM voice_codes WHERE voice_id = ?", [identifier])
+                db.execute("DELETE FROM clip_codes WHERE clip_id = ?", [identifier])
             _insert(db, identifier, _free(db, identifier, details), clip, builtin=True, duration=0.0)
             if new_clip or not self._files.path(identifier).is_file():
                 self._files.write(identifier, clip)
@@ -103,7 +103,7 @@ class VoiceLibrary:
     def _is_installed(self, identifier: str, details: VoiceDetails, clip: bytes) -> bool:
         """Whether there is nothing to write, as at nearly every start."""
         with connection(self._database) as db:
-            rows = [_voice(row) for row in db.query(_SELECT + " WHERE id = ?", [self.codec, identifier])]
+            rows = [_voice(row) for row in db.query(_SELECT + " WHERE voices.id = ?", [self.codec, identifier])]
         wanted = {**asdict(details), "clip_digest": hashlib.sha256(clip).hexdigest(), "builtin": True}
         found = [{name: getattr(voice, name) for name in wanted} for voice in rows]
         return found == [wanted] and self._files.path(identifier).is_file()
@@ -118,7 +118,7 @@ class VoiceLibrary:
         asked = storable(id_or_name)
         with connection(self._database) as db:
             rows = db.query(
-                _SELECT + " WHERE id = ? OR folded_name = ? ORDER BY id = ? DESC LIMIT 1",
+                _SELECT + " WHERE voices.id = ? OR folded_name = ? ORDER BY voices.id = ? DESC LIMIT 1",
                 [self.codec, asked, fold(asked), asked],
             )
             for row in rows:
@@ -135,7 +135,7 @@ class VoiceLibrary:
     def remember_codes(self, identifier: str, codes: VoiceCodes, *, duration: float) -> None:
         """Notes which cache entry a voice has under a codec; nothing where the voice was removed meanwhile."""
         with transaction(self._database) as db:
-            if db.execute("UPDATE voices SET duration = ? WHERE id = ?", [duration, identifier]).rowcount:
+            if db.execute("UPDATE clips SET duration = ? WHERE id = ?", [duration, identifier]).rowcount:
                 _set_codes(db, identifier, codes)
 
     def clip_bytes(self, voice: Voice) -> bytes:
@@ -166,22 +166,27 @@ class VoiceLibrary:
 
     def _sweep(self, db: Database) -> None:
         """Inside a write transaction, so that no other process's new clip is taken for a leaving."""
-        self._files.keep_only({row[0] for row in db.execute("SELECT id FROM voices").fetchall()})
+        self._files.keep_only({row[0] for row in db.execute("SELECT id FROM clips").fetchall()})
 
 
-_SELECT = """SELECT voices.*, voice_codes.key AS key, voice_codes.codes_digest AS codes_digest,
-    EXISTS (SELECT 1 FROM codes WHERE codes.key = voice_codes.key) AS filled
-    FROM voices LEFT JOIN voice_codes ON voice_codes.voice_id = voices.id AND voice_codes.codec = ?"""
+_SELECT = """SELECT voices.*, clips.name AS clip_name, clips.digest AS clip_digest, trim_start, trim_end, transcript,
+    duration, clip_codes.key AS key, clip_codes.codes_digest AS codes_digest,
+    EXISTS (SELECT 1 FROM codes WHERE codes.key = clip_codes.key) AS filled
+    FROM voices JOIN clips ON clips.id = voices.reference_clip
+    LEFT JOIN clip_codes ON clip_codes.clip_id = clips.id AND clip_codes.codec = ?"""
 
-_INSERT = """INSERT INTO voices
-    (id, name, folded_name, builtin, transcript, description, sex,
-     clip_name, clip_digest, trim_start, trim_end, duration, created)
-    VALUES (:id, :name, :folded_name, :builtin, :transcript, :description, :sex,
-            :clip_name, :clip_digest, :trim_start, :trim_end, :duration, :created)
+_INSERT_VOICE = """INSERT INTO voices
+    (id, name, folded_name, builtin, description, sex, created, reference_clip)
+    VALUES (:id, :name, :folded_name, :builtin, :description, :sex, :created, :id)
     ON CONFLICT (id) DO UPDATE SET
         name = excluded.name, folded_name = excluded.folded_name, builtin = excluded.builtin,
-        transcript = excluded.transcript, description = excluded.description, sex = excluded.sex,
-        clip_name = excluded.clip_name, clip_digest = excluded.clip_digest,
+        description = excluded.description, sex = excluded.sex"""
+
+_INSERT_CLIP = """INSERT INTO clips
+    (id, voice_id, name, digest, trim_start, trim_end, transcript, duration, created)
+    VALUES (:id, :id, :clip_name, :clip_digest, :trim_start, :trim_end, :transcript, :duration, :created)
+    ON CONFLICT (id) DO UPDATE SET
+        name = excluded.name, digest = excluded.digest, transcript = excluded.transcript,
         trim_start = excluded.trim_start, trim_end = excluded.trim_end"""
 
 _ORDER = " ORDER BY builtin DESC, CASE WHEN builtin THEN voices.created END, folded_name"
@@ -201,29 +206,28 @@ def _insert(
     name = clean_name(details.name)
     _refuse_taken(db, name, identifier=identifier)
     start, end = details.trim or (None, None)
-    db.execute(
-        _INSERT,
-        {
-            "id": identifier,
-            "name": name,
-            "folded_name": fold(name),
-            "builtin": int(builtin),
-            "transcript": storable(details.transcript),
-            "description": storable(details.description),
-            "sex": storable(details.sex),
-            "clip_name": storable(details.clip_name),
-            "clip_digest": hashlib.sha256(clip).hexdigest(),
-            "trim_start": start,
-            "trim_end": end,
-            "duration": duration,
-            "created": time.time(),
-        },
-    )
+    row = {
+        "id": identifier,
+        "name": name,
+        "folded_name": fold(name),
+        "builtin": int(builtin),
+        "transcript": storable(details.transcript),
+        "description": storable(details.description),
+        "sex": storable(details.sex),
+        "clip_name": storable(details.clip_name),
+        "clip_digest": hashlib.sha256(clip).hexdigest(),
+        "trim_start": start,
+        "trim_end": end,
+        "duration": duration,
+        "created": time.time(),
+    }
+    db.execute(_INSERT_VOICE, row)
+    db.execute(_INSERT_CLIP, row)
 
 
 def _set_codes(db: Database, identifier: str, codes: VoiceCodes) -> None:
     db.execute(
-        "INSERT OR REPLACE INTO voice_codes (voice_id, codec, key, codes_digest) VALUES (?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO clip_codes (clip_id, codec, key, codes_digest) VALUES (?, ?, ?, ?)",
         [identifier, codes.codec, codes.key, codes.digest],
     )
 
