@@ -17,11 +17,16 @@ StudioError
 │   └── BadPauseTag
 ├── NotFound                    there is no such thing in the library
 │   ├── UnknownVoice
+│   ├── UnknownClip
 │   ├── UnknownTake
 │   └── UnknownEngine
 ├── SettingError                an option has a value that cannot be used
 ├── NameTaken
 ├── BuiltInVoice                a built-in voice cannot be changed or removed
+├── ReferenceClip               the clip a voice speaks after cannot be removed
+├── OtherEngine                 a take cannot be made again, because what made it is not here
+├── ArchiveError                a bundle or a backup is not one of ours, or is damaged
+├── LibraryInUse                the library cannot be replaced while a program has it open
 ├── StudioBusy                  as many speeches as the studio takes are under way
 ├── WeightsError                the model's files are missing or damaged
 └── StorageError                the data folder cannot be read or written
@@ -115,6 +120,11 @@ class UnknownVoice(NotFound):
         super().__init__(f"There is no voice {name!r}. `voices list` shows the voices there are.")
 
 
+class UnknownClip(NotFound):
+    def __init__(self, identifier: str) -> None:
+        super().__init__(f"There is no clip {identifier!r}. `voices show` lists the clips of a voice.")
+
+
 class UnknownTake(NotFound):
     def __init__(self, identifier: str) -> None:
         super().__init__(f"There is no take {identifier!r}. It may have been removed; reload the page.")
@@ -137,7 +147,30 @@ class NameTaken(StudioError):
 
 class BuiltInVoice(StudioError):
     def __init__(self, name: str) -> None:
-        super().__init__(f"{name!r} is a built-in voice and stays. Add your own clip under another name instead.")
+        super().__init__(f"{name!r} is a built-in voice and stays. Duplicate it, or add your own clip instead.")
+
+
+class ReferenceClip(StudioError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"The clip {name!r} is the one its voice speaks after. Choose another one first.")
+
+
+class OtherEngine(StudioError):
+    def __init__(self, made_by: str, here: str) -> None:
+        super().__init__(
+            f"This take was made by {made_by}, and {here} is loaded, which would make other samples of it. "
+            "Its sound is kept; speak its text again for a new take."
+        )
+
+
+class ArchiveError(StudioError):
+    def __init__(self, name: str, reason: str) -> None:
+        super().__init__(f"{name!r} cannot be taken in: {reason}. Nothing was changed; export it again.")
+
+
+class LibraryInUse(StudioError):
+    def __init__(self, path: str) -> None:
+        super().__init__(f"Another program has the library {path} open. Close the studio everywhere, then restore.")
 
 
 class StudioBusy(StudioError):

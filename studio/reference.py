@@ -145,7 +145,7 @@ class ReferenceDesk:
             )
         if (reference.key, reference.digest) != (voice.key, voice.codes_digest):
             codes = VoiceCodes(codec=self.codec, key=reference.key, digest=reference.digest)
-            voices.remember_codes(voice.id, codes, duration=reference.duration)
+            voices.remember_codes(voice, codes, duration=reference.duration)
         return reference
 
     def _from_samples(

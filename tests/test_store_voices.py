@@ -128,7 +128,7 @@ def test_a_failed_row_leaves_no_file(voices: VoiceLibrary, tmp_path: Path, monke
     def killed(*_: object) -> None:
         raise sqlite3.IntegrityError
 
-    monkeypatch.setattr("studio.store.voices._set_codes", killed)
+    monkeypatch.setattr("studio.store.voice_rows.set_codes", killed)
     with pytest.raises(sqlite3.IntegrityError):
         add(voices)
     assert voices.list() == []
@@ -165,7 +165,7 @@ def test_installing_a_built_in_voice_again_writes_nothing(
     voices: VoiceLibrary, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = voices.install_builtin("clara", VoiceDetails(name="Clara", sex="female"), b"sound")
-    voices.remember_codes("clara", CODES, duration=3.0)
+    voices.remember_codes(voices.get("clara"), CODES, duration=3.0)
     voices.touch("clara")
     monkeypatch.setattr("studio.store.voices.transaction", None)
     again = voices.install_builtin("clara", VoiceDetails(name="Clara", sex="female"), b"sound")
@@ -176,14 +176,14 @@ def test_installing_a_built_in_voice_again_writes_nothing(
 
 def test_new_details_of_a_built_in_voice_are_taken_and_its_codes_stay(voices: VoiceLibrary) -> None:
     voices.install_builtin("clara", VoiceDetails(name="Clara"), b"sound")
-    voices.remember_codes("clara", CODES, duration=3.0)
+    voices.remember_codes(voices.get("clara"), CODES, duration=3.0)
     renamed = voices.install_builtin("clara", VoiceDetails(name="Klara", description="warm"), b"sound")
     assert (renamed.name, renamed.description, renamed.key) == ("Klara", "warm", "k")
 
 
 def test_a_renewed_built_in_clip_drops_the_codes_of_the_old_one(voices: VoiceLibrary) -> None:
     voices.install_builtin("clara", VoiceDetails(name="Clara"), b"sound")
-    voices.remember_codes("clara", CODES, duration=3.0)
+    voices.remember_codes(voices.get("clara"), CODES, duration=3.0)
     renewed = voices.install_builtin("clara", VoiceDetails(name="Clara"), b"better sound")
     assert renewed.key is None
     assert voices.clip_bytes(renewed) == b"better sound"
@@ -215,7 +215,7 @@ def test_each_codec_has_its_own_key(voices: VoiceLibrary, tmp_path: Path) -> Non
     voice = add(voices)
     newer = VoiceLibrary(tmp_path / "studio.db", tmp_path / "clips", codec="c2")
     assert newer.get(voice.id).key is None
-    newer.remember_codes(voice.id, VoiceCodes(codec="c2", key="k2", digest="d2"), duration=2.0)
+    newer.remember_codes(voice, VoiceCodes(codec="c2", key="k2", digest="d2"), duration=2.0)
     assert newer.get(voice.id).key == "k2"
     assert voices.get(voice.id).key == "k"
 
@@ -223,7 +223,7 @@ def test_each_codec_has_its_own_key(voices: VoiceLibrary, tmp_path: Path) -> Non
 def test_codes_of_a_voice_removed_meanwhile_are_not_noted(voices: VoiceLibrary, tmp_path: Path) -> None:
     voice = add(voices)
     voices.remove(voice.id)
-    voices.remember_codes(voice.id, CODES, duration=2.0)
+    voices.remember_codes(voice, CODES, duration=2.0)
     with connection(tmp_path / "studio.db") as db:
         assert db["clip_codes"].count == 0
 

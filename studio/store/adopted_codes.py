@@ -1,0 +1,49 @@
+"""Codes that were filled elsewhere and come in with an import: taken over where the cache has none."""
+
+import time
+from dataclasses import dataclass
+
+import numpy as np
+from sqlite_utils import Database
+
+from studio.store import counters, packed_codes
+from studio.store.code_cache import Provenance
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AdoptedCodes:
+    """An entry on its way in: int16 codes `(num_codebooks, num_frames)` that were checked against their digest, their
+    key (recomputed here from the audio), and the digest of the codec they belong to."""
+
+    key: str
+    codec: str
+    codes: np.ndarray
+    digest: str
+    provenance: Provenance
+
+
+def adopt(db: Database, entry: AdoptedCodes) -> str:
+    """Stores the entry unless its key has one, and returns the digest of the codes that stand then.
+
+    Where the key had other codes before they were retired, that is counted as a change.
+    """
+    num_codebooks, num_frames = entry.codes.shape
+    inserted = db.execute(
+        """INSERT OR IGNORE INTO codes
+           (key, codec, codes, num_codebooks, num_frames, digest, provenance, last_used, uses)
+           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)""",
+        [
+            entry.key,
+            entry.codec,
+            packed_codes.pack(entry.codes),
+            num_codebooks,
+            num_frames,
+            entry.digest,
+            entry.provenance.to_json(),
+            time.time(),
+        ],
+    ).rowcount
+    retired = db.execute("SELECT digest FROM tombstones WHERE key = ?", [entry.key]).fetchone()
+    if inserted and retired is not None and retired[0] != entry.digest:
+        counters.add(db, "changes", 1)
+    return db.execute("SELECT digest FROM codes WHERE key = ?", [entry.key]).fetchone()[0]
