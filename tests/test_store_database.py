@@ -12,7 +12,8 @@ import pytest
 from sqlite_utils import Database
 
 from studio.errors import StorageError
-from studio.store.database import KeptOpen, connection, transaction
+from studio.store.database import connection, suspect, transaction
+from studio.store.reader import Reader
 from studio.store.schema import MIGRATIONS, VERSION
 
 
@@ -72,7 +73,7 @@ def test_threads_write_without_finding_the_database_locked(path: Path) -> None:
             with transaction(path) as db:
                 db.execute("UPDATE counters SET value = value + 1")
 
-    kept = KeptOpen(path)
+    kept = Reader(path)
     threads = [threading.Thread(target=add) for _ in range(8)]
     for thread in threads:
         thread.start()
@@ -114,6 +115,7 @@ def test_a_file_that_is_no_database_is_refused_and_kept(path: Path) -> None:
     with pytest.raises(StorageError, match="not a database"), connection(path):
         pass
     assert path.read_bytes() == b"dear diary, " * 1000
+    assert suspect(path).exists()
 
 
 def test_a_folder_that_is_a_file_is_refused(path: Path) -> None:
@@ -186,7 +188,7 @@ def test_a_wrong_statement_stays_a_bug(path: Path) -> None:
 
 
 def test_an_idle_connection_does_not_stand_in_the_way(path: Path) -> None:
-    kept = KeptOpen(path)
+    kept = Reader(path)
     with transaction(path) as db:
         db.execute("INSERT INTO counters (name, value) VALUES ('fills', 1)")
     kept.close()

@@ -3,75 +3,65 @@
 It knows nothing of clips or engines: who may fill a key, and with what, is `studio.reference`'s business.
 """
 
-import json
 import logging
-import time
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sqlite_utils import Database
 
-from studio.store import counters, packed_codes
-from studio.store.database import KeptOpen, connection, transaction
+from studio.store import code_rows, counters, eviction
+from studio.store.code_rows import CachedCodes, Provenance
+from studio.store.database import connection, transaction
+from studio.store.eviction import Eviction
 from studio.store.memory import RecentlyUsed
+from studio.store.reader import Reader, Version
 
 MEMORY_BYTES = 64 * 2**20
+DISK_BYTES = 512 * 2**20
 _ENTRY_OVERHEAD = 1024
 """Bytes counted for an entry in memory beside its codes."""
 
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Provenance:
-    """Where and when an entry was filled, beside the value and never in its key."""
+@dataclass(frozen=True)
+class _Remembered:
+    """An entry as it was on disk at some version of the database."""
 
-    device: str
-    torch_version: str
-    cuda_version: str | None
-    num_threads: int
-    """Intra-op threads, read back in the thread that encoded."""
-    encode_seconds: float
-    filled: float
-    """Seconds since 1970."""
-    codec_id: str
-    recipe: str
-
-    @classmethod
-    def from_json(cls, text: bytes) -> "Provenance":
-        """ValueError where the text is not what `to_json` wrote."""
-        fields = json.loads(text)
-        if not isinstance(fields, dict) or set(fields) != set(cls.__dataclass_fields__):
-            raise ValueError("provenance with other fields")
-        return cls(**fields)
-
-    def to_json(self) -> str:
-        return json.dumps(asdict(self), sort_keys=True)
+    entry: CachedCodes
+    version: Version
 
 
 @dataclass(frozen=True, kw_only=True)
-class CachedCodes:
-    """One entry: read-only int16 codes `(num_codebooks, num_frames)`, their digest and where they come from."""
+class Refilled:
+    """A refill: the entry that is stored now, and the digest of the one before, None where there was none."""
 
-    key: str
-    codes: np.ndarray
-    digest: str
-    provenance: Provenance
+    entry: CachedCodes
+    digest_before: str | None
+
+    @property
+    def changed(self) -> bool:
+        return self.digest_before not in (None, self.entry.digest)
 
 
 class CodeCache:
-    """The one home of canonical codes; safe from any thread and beside other processes on the same database."""
+    """The one home of canonical codes; safe from any thread and beside other processes on the same database.
 
-    def __init__(self, path: Path, *, memory_bytes: int = MEMORY_BYTES) -> None:
+    Codes on disk are bounded by `disk_bytes`: beyond it the least recently used entries go, and those of saved voices
+    stay.
+    """
+
+    def __init__(self, path: Path, *, memory_bytes: int = MEMORY_BYTES, disk_bytes: int = DISK_BYTES) -> None:
         self._path = path
-        self._memory: RecentlyUsed[CachedCodes] = RecentlyUsed(memory_bytes)
+        self._memory: RecentlyUsed[_Remembered] = RecentlyUsed(memory_bytes)
         self._batch = counters.Batch(path)
-        self._keep_open = KeptOpen(path)
+        self._reader = Reader(path)
+        self._said_pins = False
+        self.disk_bytes = disk_bytes
 
     def get(self, key: str) -> CachedCodes | None:
         """The entry of a key, counted as a hit with the encode it saved; None where there is none or it is damaged."""
-        entry = self._memory.get(key)
+        entry = self._recall(key)
         if entry is not None:
             self.count_use("hits_memory", entry)
             return entry
@@ -82,10 +72,11 @@ class CodeCache:
 
     def look(self, key: str) -> CachedCodes | None:
         """The entry of a key as it is on disk, not counted; None where there is none or it is damaged."""
-        with connection(self._path) as db:
-            entry = _read(db, key)
+        version = self._reader.version()
+        row = self._reader.row(code_rows.SELECT, [key])
+        entry = None if row is None else code_rows.parse(key, row)
         if entry is not None:
-            self._remember(entry)
+            self._remember(entry, version)
         return entry
 
     def insert(self, key: str, codes: np.ndarray, provenance: Provenance, *, codec: str) -> CachedCodes:
@@ -94,30 +85,48 @@ class CodeCache:
         `codec` is the digest of all key fields that are not the clip's. A damaged row is replaced, and counted as
         repaired where the new codes have the digest it named and as changed where they have not.
         """
-        num_codebooks, num_frames = codes.shape
-        packed = packed_codes.pack(codes)
-        fresh = CachedCodes(
-            key=key,
-            codes=packed_codes.unpack(packed, num_codebooks, num_frames),
-            digest=packed_codes.digest(packed, num_codebooks, num_frames),
-            provenance=provenance,
-        )
+        fresh = CachedCodes.of(key, codes, provenance)
+        version = self._reader.version()
         with transaction(self._path) as db:
-            entry = _read(db, key)
+            entry = code_rows.read(db, key)
             if entry is None:
-                _store(db, fresh, codec)
+                code_rows.fill(db, fresh, codec)
                 entry = fresh
+            full = eviction.size(db)[1] > self.disk_bytes
         if entry.digest != fresh.digest:
             _log.warning("another fill of %s gave codes %s; %s is kept", key, fresh.digest, entry.digest)
-        self._remember(entry)
+        self._remember(entry, version)
+        if full:
+            self._make_room(key)
         return entry
+
+    def replace(self, key: str, codes: np.ndarray, provenance: Provenance, *, codec: str) -> Refilled:
+        """Puts other codes in a key's place, which leaves a tombstone; counted as changed where the digest differs.
+
+        Only for a user who asked for it; every process sees the new codes from its next look on.
+        """
+        fresh = CachedCodes.of(key, codes, provenance)
+        with transaction(self._path) as db:
+            digest_before = code_rows.replace(db, fresh, codec)
+        return Refilled(entry=fresh, digest_before=digest_before)
+
+    def evict(self, bound: int | None = None) -> Eviction:
+        """Removes least recently used entries until the rest fits into `bound` bytes, else into the cache's own bound.
+        Entries of saved voices stay."""
+        self._batch.write()
+        with transaction(self._path) as db:
+            return eviction.evict(db, self.disk_bytes if bound is None else bound)
+
+    def keys(self) -> list[tuple[str, str]]:
+        """Key and codec of every entry, in the order of the keys."""
+        with connection(self._path) as db:
+            return db.execute("SELECT key, codec FROM codes ORDER BY key").fetchall()
 
     def find_source(self, source: str, *, codec: str, trim: str) -> str | None:
         """The key that source bytes (by SHA-256) had under this codec and trim; None where they were never seen."""
-        with connection(self._path) as db:
-            row = db.execute(
-                "SELECT key FROM sources WHERE source = ? AND codec = ? AND trim = ?", [source, codec, trim]
-            ).fetchone()
+        row = self._reader.row(
+            "SELECT key FROM sources WHERE source = ? AND codec = ? AND trim = ?", [source, codec, trim]
+        )
         return None if row is None else row[0]
 
     def add_source(self, source: str, key: str, *, codec: str, trim: str) -> None:
@@ -142,76 +151,38 @@ class CodeCache:
         """All counters up to now, with `entries` and `bytes` (of codes) as they are on disk."""
         self._batch.write()
         with connection(self._path) as db:
-            entries, num_bytes = db.execute("SELECT count(*), coalesce(sum(length(codes)), 0) FROM codes").fetchone()
+            entries, num_bytes = eviction.size(db)
             return counters.stored(db) | {"entries": entries, "bytes": num_bytes}
 
     def close(self) -> None:
         """Writes the counts that are still in memory and lets go of the database; happens at exit by itself."""
         self._batch.write()
-        self._keep_open.close()
+        self._reader.close()
 
-    def _remember(self, entry: CachedCodes) -> None:
-        self._memory.put(entry.key, entry, entry.codes.nbytes + _ENTRY_OVERHEAD)
+    def _recall(self, key: str) -> CachedCodes | None:
+        """The entry in memory, where the one on disk is still that one."""
+        remembered = self._memory.get(key)
+        if remembered is None:
+            return None
+        version = self._reader.version()
+        if remembered.version != version:
+            row = self._reader.row("SELECT CAST(digest AS BLOB) FROM codes WHERE key = ?", [key])
+            if row is None or row[0] != remembered.entry.digest.encode():
+                return None
+            self._remember(remembered.entry, version)
+        return remembered.entry
 
+    def _remember(self, entry: CachedCodes, version: Version) -> None:
+        """`version` was asked for before the entry was read, so that no later write can be missed."""
+        self._memory.put(entry.key, _Remembered(entry, version), entry.codes.nbytes + _ENTRY_OVERHEAD)
 
-def _read(db: Database, key: str) -> CachedCodes | None:
-    # Text as bytes, because damaged text must read as a damaged row and not raise.
-    row = db.execute(
-        """SELECT codes, num_codebooks, num_frames, CAST(digest AS BLOB), CAST(provenance AS BLOB)
-           FROM codes WHERE key = ?""",
-        [key],
-    ).fetchone()
-    if row is None:
-        return None
-    try:
-        return _entry(key, *row)
-    except ValueError as error:
-        _log.warning("the stored codes of %s are damaged: %s", key, error)
-        return None
-
-
-def _entry(
-    key: str, packed: bytes, num_codebooks: int, num_frames: int, digest: bytes, provenance: bytes
-) -> CachedCodes:
-    """The entry that a row holds; ValueError where its parts do not fit each other."""
-    codes = packed_codes.unpack(packed, num_codebooks, num_frames)
-    found = packed_codes.digest(packed, num_codebooks, num_frames)
-    if found.encode() != digest:
-        raise ValueError(f"the codes' digest is {found}, not the one in the row")
-    return CachedCodes(key=key, codes=codes, digest=found, provenance=Provenance.from_json(provenance))
-
-
-def _store(db: Database, fresh: CachedCodes, codec: str) -> None:
-    """Writes a fill in place of nothing or of a damaged row, and counts it in the same transaction."""
-    expected = db.execute(
-        """SELECT CAST(digest AS BLOB), 'repairs' FROM codes WHERE key = ?1
-           UNION ALL SELECT CAST(digest AS BLOB), '' FROM tombstones WHERE key = ?1""",
-        [fresh.key],
-    ).fetchone()
-    if expected is not None:
-        _compare(db, fresh, *expected)
-    num_codebooks, num_frames = fresh.codes.shape
-    provenance = fresh.provenance.to_json()
-    db.execute(
-        """INSERT OR REPLACE INTO codes
-           (key, codec, codes, num_codebooks, num_frames, digest, provenance, last_used, uses)
-           VALUES (?, ?, ?, ?, ?, ?, ?, ?, 0)""",
-        [fresh.key, codec, fresh.codes.tobytes(), num_codebooks, num_frames, fresh.digest, provenance, time.time()],
-    )
-    counters.add(db, "fills", 1)
-    counters.add(db, "encode_seconds", fresh.provenance.encode_seconds)
-
-
-def _compare(db: Database, fresh: CachedCodes, expected: bytes, counter: str) -> None:
-    """Counts a repair or a change against the digest that the key had before; a changed one leaves a tombstone."""
-    if fresh.digest.encode() == expected:
-        if counter:
-            counters.add(db, counter, 1)
-        return
-    _log.warning("%s had codes %r and is filled with %s now", fresh.key, expected, fresh.digest)
-    counters.add(db, "changes", 1)
-    db.execute(
-        """INSERT OR REPLACE INTO tombstones (key, digest, provenance, retired)
-           SELECT key, digest, provenance, ? FROM codes WHERE key = ?""",
-        [time.time(), fresh.key],
-    )
+    def _make_room(self, spare: str) -> None:
+        self._batch.write()
+        with transaction(self._path) as db:
+            done = eviction.evict(db, self.disk_bytes, spare=spare)
+        if done.above_bound and not self._said_pins:
+            self._said_pins = True
+            _log.warning(
+                "%d entries of saved voices have %d bytes, more than the bound of %d; they are kept",
+                done.pinned, done.pinned_bytes, done.bound,
+            )  # fmt: skip

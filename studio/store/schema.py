@@ -158,5 +158,11 @@ def m004_clips(db: Database) -> None:
     """)
 
 
-VERSION = 4
+@MIGRATIONS()
+def m005_cache_bound(db: Database) -> None:
+    """Least recently used entries and the size of all are read from an index, not from every stored blob."""
+    db.executescript("CREATE INDEX codes_by_use ON codes (last_used, num_codebooks, num_frames);")
+
+
+VERSION = 5
 """How many migrations there are; kept in the file as `user_version`."""
