@@ -27,6 +27,7 @@ StudioError
 ├── OtherEngine                 a take cannot be made again, because what made it is not here
 ├── ArchiveError                a bundle or a backup is not one of ours, or is damaged
 ├── LibraryInUse                the library cannot be replaced while a program has it open
+├── LanesDiffer                 encodes that run at once would not be canonical on this device
 ├── StudioBusy                  as many speeches as the studio takes are under way
 ├── WeightsError                the model's files are missing or damaged
 └── StorageError                the data folder cannot be read or written
@@ -171,6 +172,14 @@ class ArchiveError(StudioError):
 class LibraryInUse(StudioError):
     def __init__(self, path: str) -> None:
         super().__init__(f"Another program has the library {path} open. Close the studio everywhere, then restore.")
+
+
+class LanesDiffer(StudioError):
+    def __init__(self, device: str, lanes: int, others: int) -> None:
+        super().__init__(
+            f"On this device ({device}) {others} of {lanes} encodes that run at once have other codes than one alone, "
+            "and a voice must not depend on that. Use --lanes 1."
+        )
 
 
 class StudioBusy(StudioError):

@@ -9,6 +9,7 @@ import platformdirs
 from studio.errors import SettingError
 
 DEVICES = ("auto", "cpu", "cuda", "mps")
+MAX_LANES = 64
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -17,16 +18,32 @@ class Settings:
 
     data_dir: Path
     device: str = "auto"
+    lanes: int = 1
+    """Solo encodes that may run at once."""
+    cache_mb: int = 512
+    """Megabytes (2^20 bytes) of codes kept on disk; those of saved voices stay beyond it."""
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
             raise SettingError("device", self.device, f"choose one of {', '.join(DEVICES)}.")
+        if not 1 <= self.lanes <= MAX_LANES:
+            raise SettingError("lanes", self.lanes, f"give a number from 1 to {MAX_LANES}.")
+        if self.cache_mb < 0:
+            raise SettingError("cache_mb", self.cache_mb, "give a number of megabytes, 0 or more.")
 
     @classmethod
-    def from_environment(cls, *, data_dir: Path | None = None, device: str | None = None) -> "Settings":
-        """Explicit arguments win over STUDIO_DATA_DIR and STUDIO_DEVICE, and these over the platform's defaults."""
+    def from_environment(
+        cls, *, data_dir: Path | None = None, device: str | None = None, lanes: int | None = None
+    ) -> "Settings":
+        """Explicit arguments win over STUDIO_DATA_DIR, STUDIO_DEVICE, STUDIO_LANES and STUDIO_CACHE_MB, and these over
+        the platform's defaults."""
         chosen = data_dir or os.environ.get("STUDIO_DATA_DIR") or platformdirs.user_data_dir("solo-studio", False)
-        return cls(data_dir=Path(chosen).expanduser(), device=device or os.environ.get("STUDIO_DEVICE") or "auto")
+        return cls(
+            data_dir=Path(chosen).expanduser(),
+            device=device or os.environ.get("STUDIO_DEVICE") or "auto",
+            lanes=_whole_number("STUDIO_LANES", 1) if lanes is None else lanes,
+            cache_mb=_whole_number("STUDIO_CACHE_MB", 512),
+        )
 
     @property
     def database(self) -> Path:
@@ -43,9 +60,23 @@ class Settings:
         return self.data_dir / "locks"
 
     @property
+    def backups_dir(self) -> Path:
+        """Copies of the database."""
+        return self.data_dir / "backups"
+
+    @property
     def takes_dir(self) -> Path:
         """One audio file a take, named by id."""
         return self.data_dir / "takes"
+
+
+def _whole_number(name: str, default: int) -> int:
+    """What a variable of the environment says; SettingError where that is no whole number."""
+    said = os.environ.get(name, "").strip()
+    try:
+        return int(said) if said else default
+    except ValueError as error:
+        raise SettingError(name, said, "give a whole number.") from error
 
 
 def assets_dir() -> Path:

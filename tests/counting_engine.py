@@ -87,6 +87,10 @@ class CountingEngine:
         """Finished encodes of all engines with this log."""
         return self._log.stat().st_size if self._log.exists() else 0
 
+    @property
+    def environment(self) -> Environment:
+        return ENVIRONMENT
+
     def check_script(self, text: str) -> None: ...
 
     def prepare(self, clip: Waveform) -> Waveform:

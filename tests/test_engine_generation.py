@@ -5,9 +5,8 @@ from collections.abc import Generator
 
 import numpy as np
 import pytest
-import torch
 
-from studio.engine.generation import EncoderLane, GenerationLane, Stream
+from studio.engine.generation import GenerationLane, Stream
 
 
 def chunk(value: int) -> np.ndarray:
@@ -112,37 +111,6 @@ def test_an_error_of_the_producer_reaches_the_consumer_after_the_chunks_before_i
     with pytest.raises(ValueError, match="broken weights"):
         next(stream)
     assert values(lane.open(counting(3))) == [0, 1, 2]
-
-
-def test_the_encoder_lane_runs_one_thing_at_a_time_with_one_intra_op_thread():
-    lane, running, most = EncoderLane(), [], []
-
-    def encode() -> int:
-        running.append(1)
-        most.append(len(running))
-        count = torch.get_num_threads()
-        running.pop()
-        return count
-
-    results: list[int] = []
-    callers = [threading.Thread(target=lambda: results.append(lane.run(encode))) for _ in range(8)]
-    for caller in callers:
-        caller.start()
-    for caller in callers:
-        caller.join()
-    assert results == [1] * 8
-    assert max(most) == 1
-
-
-def test_an_error_in_the_encoder_lane_reaches_its_caller_and_the_lane_goes_on():
-    lane = EncoderLane()
-
-    def failing() -> None:
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        lane.run(failing)
-    assert lane.run(lambda: 5) == 5
 
 
 def test_an_interpreter_that_ends_while_a_stream_runs_ends_cleanly():

@@ -33,9 +33,10 @@ def session(
     context: typer.Context,
     data_dir: Annotated[Path | None, typer.Option(help="Folder of voices and takes; also STUDIO_DATA_DIR.")] = None,
     device: Annotated[str | None, typer.Option(help="auto, cpu, cuda or mps; also STUDIO_DEVICE.")] = None,
+    lanes: Annotated[int | None, typer.Option(help="Clips encoded at once, each alone; also STUDIO_LANES.")] = None,
 ) -> None:
     """Options before the command hold for every command."""
-    settings = Settings.from_environment(data_dir=data_dir, device=device)
+    settings = Settings.from_environment(data_dir=data_dir, device=device, lanes=lanes)
     context.obj = Session(settings=settings, assemble=context.obj)
 
 

@@ -12,12 +12,14 @@ ENGINES = ("embedded",)
 def load_engine(name: str, settings: Settings) -> Engine:
     """Loads an engine's weights and warms it up, in a second or two.
 
-    Raises UnknownEngine, SettingError or WeightsError.
+    Raises UnknownEngine, SettingError or WeightsError, and LanesDiffer where this device cannot keep to the canonical
+    codes with as many encoder lanes as the settings ask for.
     """
     if name not in ENGINES:
         raise UnknownEngine(name, ", ".join(ENGINES))
     if settings.device not in ("auto", "cpu"):
         raise SettingError("device", settings.device, "the embedded voice runs on the CPU; choose auto or cpu.")
-    engine = EmbeddedEngine(load(assets_dir() / "model"))
+    engine = EmbeddedEngine(load(assets_dir() / "model"), lanes=settings.lanes)
     engine.warm_up()
+    engine.check_lanes()
     return engine

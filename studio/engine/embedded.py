@@ -11,10 +11,10 @@ from studio.audio.resample import resample
 from studio.audio.waveform import Waveform, to_pcm
 from studio.engine.aligned_generation import FrameGenerator, FrameSampling
 from studio.engine.checkpoints import VoiceModel
-from studio.engine.generation import EncoderLane
 from studio.engine.harmonic_codec import FRAME, DecoderState
 from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.engine.interface import CodecIdentity, Encoded, Environment
+from studio.engine.lanes import LANE_THREADS, EncoderLanes, check_lanes
 from studio.engine.sampling import CounterDraws, SamplingOptions
 from studio.errors import SilentClip, UnspeakableScript
 from studio.text.phonemes import BREAKS, check_speakable, phonemes, warm_up
@@ -37,9 +37,9 @@ class EmbeddedEngine:
     channels = 1
     uses_transcript = False
 
-    def __init__(self, model: VoiceModel) -> None:
+    def __init__(self, model: VoiceModel, *, lanes: int = 1) -> None:
         self._model = model
-        self._lane = EncoderLane()
+        self._lanes = EncoderLanes(lanes)
         self._vocabulary = {phoneme: index for index, phoneme in enumerate(model.phonemes)}
         self.revision = model.revision
         self.codec = CodecIdentity(
@@ -61,6 +61,16 @@ class EmbeddedEngine:
         for _ in self.speak(Utterance("Yes."), self.encode(silence).codes, SamplingOptions(seed=0), index=0):
             pass
 
+    def check_lanes(self) -> None:
+        """Raises LanesDiffer where encodes that run at once have other codes than one that runs alone."""
+        clip = self.prepare(_made_clip())
+        check_lanes(self._lanes, lambda: self._encode(clip).codes, self.device)
+
+    @property
+    def environment(self) -> Environment:
+        """Where an encode would run now: no lane runs with another thread count than the one that it read back."""
+        return _environment(LANE_THREADS)
+
     def check_script(self, text: str) -> None:
         check_speakable(text)
 
@@ -77,19 +87,14 @@ class EmbeddedEngine:
 
     def encode(self, prepared: Waveform) -> Encoded:
         """Batch 1, the whole clip in one pass, float32, one thread, plain attention: the canonical value."""
-        return self._lane.run(lambda: self._encode(prepared))
+        return self._lanes.run(lambda: self._encode(prepared))
 
     @torch.inference_mode()
     def _encode(self, prepared: Waveform) -> Encoded:
         started = time.perf_counter()
         with sdpa_kernel(SDPBackend.MATH):
             codes = self._model.codec.encode(torch.from_numpy(prepared.samples))[0]
-        environment = Environment(
-            device="cpu",
-            torch_version=str(torch.__version__),
-            cuda_version=None,
-            num_threads=torch.get_num_threads(),
-        )
+        environment = _environment(torch.get_num_threads())
         duration = time.perf_counter() - started
         return Encoded(codes=codes.numpy().astype(np.int16), environment=environment, duration=duration)
 
@@ -136,3 +141,19 @@ class EmbeddedEngine:
         indices = [self._vocabulary.get(phoneme, 1) for phoneme in spoken]
         reference = codes[:, : recommended.reference_frames]
         return FrameGenerator(self._model.language, indices, reference, sampling, draws)
+
+
+def _environment(num_threads: int) -> Environment:
+    return Environment(
+        device=EmbeddedEngine.device, torch_version=str(torch.__version__), cuda_version=None, num_threads=num_threads
+    )
+
+
+def _made_clip() -> Waveform:
+    """Three seconds of a gliding buzz in noise, the same in every run: frames of many kinds, also near boundaries."""
+    time_axis = np.arange(3 * SAMPLE_RATE) / SAMPLE_RATE
+    phase = 2 * np.pi * np.cumsum(90 + 60 * np.sin(3 * time_axis)) / SAMPLE_RATE
+    buzz = sum(np.sin(harmonic * phase) / harmonic for harmonic in range(1, 20))
+    noise = np.random.default_rng(0).standard_normal(time_axis.size)
+    sound = 0.1 * (1 + np.sin(20 * time_axis)) * buzz + 0.02 * noise
+    return Waveform(sound.astype(np.float32)[None].clip(-1, 1), SAMPLE_RATE)

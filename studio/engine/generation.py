@@ -1,37 +1,15 @@
-"""The one place with threads: lanes that run solo encodes, and the lane that advances every running stream in turn."""
+"""The lane that advances every running stream in turn, in one thread."""
 
 import atexit
 import threading
 from collections import deque
-from collections.abc import Callable, Generator
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from collections.abc import Generator
 
 import numpy as np
-import torch
 
-T = TypeVar("T")
+from studio.engine.lanes import set_lane_threads
+
 Producer = Generator[np.ndarray, None, None]
-LANE_THREADS = 1
-"""Intra-op threads in every lane: other counts give other last bits; the cached value is defined for one."""
-
-
-def set_lane_threads() -> None:
-    """Fixes this thread's intra-op thread count before its first operation; torch keeps the count per thread."""
-    torch.set_num_threads(LANE_THREADS)
-    if torch.get_num_threads() != LANE_THREADS:
-        raise RuntimeError(f"torch runs {torch.get_num_threads()} threads where {LANE_THREADS} was asked for")
-
-
-class EncoderLane:
-    """Runs one encode after another in a thread of its own."""
-
-    def __init__(self) -> None:
-        self._executor = ThreadPoolExecutor(1, thread_name_prefix="encoder-lane", initializer=set_lane_threads)
-
-    def run(self, encode: Callable[[], T]) -> T:
-        """Waits for its turn, runs `encode` in the lane and returns or raises what it did."""
-        return self._executor.submit(encode).result()
 
 
 class Stream:

@@ -80,6 +80,11 @@ class Engine(Protocol):
     @property
     def codec(self) -> CodecIdentity: ...
 
+    @property
+    def environment(self) -> Environment:
+        """Where an encode would run now, known without one."""
+        ...
+
     def check_script(self, text: str) -> None:
         """Raises ScriptError where this engine cannot speak the text."""
         ...

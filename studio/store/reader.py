@@ -1,7 +1,7 @@
-"""One connection that stays open for reading: it tells cheaply whether anybody has written since, and reads single rows.
+"""One connection that stays open for reading: it tells cheaply whether anybody has written, and reads single rows.
 
-While it is open the calls beside it never are the last to close, which makes SQLite copy the log back: a write costs one
-sync instead of three.
+While it is open the calls beside it never are the last to close, which makes SQLite copy the log back: a write costs
+one sync instead of three.
 """
 
 import os
