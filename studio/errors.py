@@ -9,6 +9,7 @@ StudioError
 │   ├── NoSpeech
 │   ├── ReferenceTooShort
 │   ├── ReferenceTooLong
+│   ├── ClipTooLarge
 │   └── DegenerateCodes
 ├── ScriptError                 the text cannot be spoken
 │   ├── NothingToSpeak
@@ -78,6 +79,14 @@ class ReferenceTooLong(ClipError):
     def __init__(self, duration: float, maximum: float) -> None:
         super().__init__(
             f"The reference is {duration:.1f} s long; at most {maximum:g} s can be used. Trim it to its best 3 to 10 s."
+        )
+
+
+class ClipTooLarge(ClipError):
+    def __init__(self, channels: int, sample_rate: int, maximum: int) -> None:
+        super().__init__(
+            f"The clip has more than {maximum // 1_000_000} million samples in {channels} channel(s) at "
+            f"{sample_rate / 1000:g} kHz, too many to read. Trim it to its best 3 to 10 s, or export it as mono."
         )
 
 

