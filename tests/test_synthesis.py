@@ -12,7 +12,7 @@ from studio.reference import ReferenceDesk
 from studio.settings import Settings, assets_dir
 from studio.store.code_cache import CodeCache
 from studio.store.takes import TakeLibrary
-from studio.store.voices import VoiceLibrary
+from studio.store.voices import VoiceDetails, VoiceLibrary
 from studio.synthesis import Speech, Synthesizer
 
 CLIP = (assets_dir() / "voices" / "clara.flac").read_bytes()
@@ -210,14 +210,14 @@ def test_a_bad_clip_is_refused_with_nothing_written(synthesizer, settings):
     with pytest.raises(ClipError):
         speak(synthesizer, clip=b"This is a text, not a sound.")
     with pytest.raises(ClipError):
-        synthesizer.add_voice(b"This is a text, not a sound.", "Nobody")
+        synthesizer.add_voice(b"This is a text, not a sound.", VoiceDetails(name="Nobody"))
     assert synthesizer.takes.list() == []
     assert synthesizer.voices.list() == []
     assert not settings.takes_dir.exists()
 
 
 def test_a_saved_voice_speaks_from_the_cache_after_a_restart_without_its_clip(synthesizer, engine, settings):
-    voice = synthesizer.add_voice(CLIP, "Clara's twin", transcript="Hello")
+    voice = synthesizer.add_voice(CLIP, VoiceDetails(name="Clara's twin", transcript="Hello")).voice
     (settings.clips_dir / voice.id).write_bytes(b"gone")
     again = assemble(engine, settings)
     speech = again.speak("Yes.", voice=again.voices.get("clara's TWIN"), clip=None, options=SamplingOptions(seed=1))
@@ -228,14 +228,14 @@ def test_a_saved_voice_speaks_from_the_cache_after_a_restart_without_its_clip(sy
 
 
 def test_a_taken_name_is_refused_before_the_clip_is_encoded(synthesizer):
-    synthesizer.add_voice(CLIP, "Clara")
+    synthesizer.add_voice(CLIP, VoiceDetails(name="Clara"))
     with pytest.raises(NameTaken):
-        synthesizer.add_voice(OTHER, "clara")
+        synthesizer.add_voice(OTHER, VoiceDetails(name="clara"))
     assert len(synthesizer.voices.list()) == 1
 
 
 def test_takes_play_on_after_their_voice_was_removed(synthesizer):
-    voice = synthesizer.add_voice(CLIP, "Clara")
+    voice = synthesizer.add_voice(CLIP, VoiceDetails(name="Clara")).voice
     speech = synthesizer.speak("Yes.", voice=voice, clip=None, options=SamplingOptions(seed=1))
     sound = joined(speech)
     synthesizer.voices.remove(voice.id)

@@ -26,14 +26,15 @@ def add(
     as_json: Json = False,
 ) -> None:
     """Save a voice; its codes are made now, once."""
+    from studio.store.voices import VoiceDetails
+
     check_clip(clip)
     synthesizer = session_of(context).open_library()
-    synthesizer.voices.check_name(name)
-    reference = synthesizer.desk.from_file(clip, clip.name)
-    voice = synthesizer.add_voice(clip.read_bytes(), name, transcript=transcript, clip_name=clip.name)
+    details = VoiceDetails(name=name, transcript=transcript, clip_name=clip.name)
+    added = synthesizer.add_voice(clip, details)
     if transcript and not synthesizer.engine.uses_transcript:
         print(f"The transcript is kept; the engine {synthesizer.engine.name!r} does not use it.", file=sys.stderr)
-    show(voice, cache=reference.outcome, as_json=as_json)
+    show(added.voice, cache=added.reference.outcome, as_json=as_json)
 
 
 @group.command("list")

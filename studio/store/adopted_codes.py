@@ -47,3 +47,21 @@ def adopt(db: Database, entry: AdoptedCodes) -> str:
     if inserted and retired is not None and retired[0] != entry.digest:
         counters.add(db, "changes", 1)
     return db.execute("SELECT digest FROM codes WHERE key = ?", [entry.key]).fetchone()[0]
+
+
+def stored(db: Database, key: str) -> AdoptedCodes | None:
+    """The entry of a key as another library would take it over; None where there is none or it is damaged."""
+    row = db.execute(
+        "SELECT codec, codes, num_codebooks, num_frames, digest, provenance FROM codes WHERE key = ?", [key]
+    ).fetchone()
+    if row is None:
+        return None
+    codec, packed, num_codebooks, num_frames, digest, provenance = row
+    try:
+        codes = packed_codes.unpack(packed, num_codebooks, num_frames)
+        known = Provenance.from_json(provenance)
+    except ValueError:
+        return None
+    if packed_codes.digest(packed, num_codebooks, num_frames) != digest:
+        return None
+    return AdoptedCodes(key=key, codec=codec, codes=codes, digest=digest, provenance=known)

@@ -5,10 +5,12 @@ import uuid
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from sqlite_utils import Database
 
 from studio.errors import BuiltInVoice, ReferenceClip, StorageError, UnknownClip, UnknownVoice
+from studio.store.adopted_codes import AdoptedCodes, stored
 from studio.store.clip_files import ClipFiles
 from studio.store.database import connection, transaction
 from studio.store.voice_names import storable
@@ -54,7 +56,9 @@ class VoiceClips:
         with connection(self._database) as db:
             rows = db.execute("SELECT codec, key, codes_digest FROM clip_codes WHERE clip_id = ?", [clip.id]).fetchall()
         codes = tuple(VoiceCodes(codec=codec, key=key, digest=digest) for codec, key, digest in rows)
-        same = {name: getattr(clip, name) for name in NewClip.__dataclass_fields__ if name not in ("content", "codes")}
+        same: dict[str, Any] = {
+            name: getattr(clip, name) for name in NewClip.__dataclass_fields__ if name not in ("content", "codes")
+        }
         return NewClip(**same, content=self.content(clip), codes=codes)
 
     def choose(self, identifier: str) -> Clip:
@@ -126,6 +130,13 @@ class VoiceClips:
         if hashlib.sha256(content).hexdigest() != digest:
             raise StorageError(str(self._database.parent), f"the clip of {name!r} is damaged")
         return content
+
+    def codes(self, clip: Clip) -> AdoptedCodes | None:
+        """The codes of a clip under the library's codec; None where they are not filled."""
+        if clip.key is None:
+            return None
+        with connection(self._database) as db:
+            return stored(db, clip.key)
 
     def write_files(self, db: Database, clips: Mapping[str, NewClip]) -> None:
         """Writes the files of new clips, inside their rows' transaction: files without a row are leavings, and are

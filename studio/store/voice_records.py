@@ -5,6 +5,7 @@ import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from studio.errors import SettingError
 from studio.store.code_cache import Provenance
@@ -158,7 +159,7 @@ class Voice:
 
 def checked(details: VoiceDetails) -> VoiceDetails:
     """The details as they are stored; SettingError where one of them cannot be."""
-    texts = {name: clean_text(name, getattr(details, name)) for name in LONGEST}
+    texts: dict[str, Any] = {name: clean_text(name, getattr(details, name)) for name in LONGEST}
     name, tags, colour = clean_name(details.name), clean_tags(details.tags), clean_colour(details.colour)
     clip_name = clean_file_name(details.clip_name)
     return replace(details, **texts, name=name, tags=tags, colour=colour, clip_name=clip_name)

@@ -48,25 +48,20 @@ _PUT_TOMBSTONES = """INSERT OR REPLACE INTO tombstones (key, digest, provenance,
 
 
 def voice_of(row: Mapping[str, Any]) -> Voice:
-    fields = {name: row[name] for name in Voice.__dataclass_fields__ if name in row}
-    return Voice(
-        **fields
-        | {
-            "builtin": bool(row["builtin"]),
-            "filled": bool(row["filled"]),
-            "transcript_unchecked": bool(row["transcript_unchecked"]),
-            "tags": tuple(json.loads(row["tags"])),
-            "colour": row["colour"] or colour_of(row["id"]),
-            "trim": _trim(row),
-            "provenance": _provenance(row["provenance"]),
-        }
-    )
+    fields: dict[str, Any] = {name: row[name] for name in Voice.__dataclass_fields__ if name in row}
+    fields |= {name: bool(row[name]) for name in ("builtin", "filled", "transcript_unchecked")}
+    fields["tags"] = tuple(json.loads(row["tags"]))
+    fields["colour"] = row["colour"] or colour_of(row["id"])
+    fields["trim"] = _trim(row)
+    fields["provenance"] = _provenance(row["provenance"])
+    return Voice(**fields)
 
 
 def clip_of(row: Mapping[str, Any]) -> Clip:
-    fields = {name: row[name] for name in Clip.__dataclass_fields__ if name in row}
-    flags = {name: bool(row[name]) for name in ("transcript_unchecked", "filled", "is_reference")}
-    return Clip(**fields | flags | {"trim": _trim(row)})
+    fields: dict[str, Any] = {name: row[name] for name in Clip.__dataclass_fields__ if name in row}
+    fields |= {name: bool(row[name]) for name in ("transcript_unchecked", "filled", "is_reference")}
+    fields["trim"] = _trim(row)
+    return Clip(**fields)
 
 
 def _trim(row: Mapping[str, Any]) -> tuple[float, float] | None:
@@ -131,7 +126,7 @@ def keys_of(db: Database, *, voice_id: str = "", clip_id: str = "") -> list[str]
 
 
 def retire_unshared(db: Database, keys: Iterable[str]) -> None:
-    """Removes the cache entries of keys that no clip has any more, each with a tombstone; takes have their own codes."""
+    """Removes the cache entries of keys that no clip has any more, with tombstones; takes have their own codes."""
     for key in keys:
         if db.execute("SELECT 1 FROM clip_codes WHERE key = ?", [key]).fetchone():
             continue

@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 from sqlite_utils import Database
 
@@ -181,10 +182,11 @@ class VoiceLibrary:
         """A new voice with the same clips, codes and words, under another name; it may be changed and removed, also
         where the first is built in."""
         voice = self.get(id_or_name)
-        said = {field: getattr(voice, field) for field in VoiceDetails.__dataclass_fields__}
+        said: dict[str, Any] = {field: getattr(voice, field) for field in VoiceDetails.__dataclass_fields__}
         own = sorted(self.clips.list(voice.id), key=lambda clip: not clip.is_reference)
         clips = [self.clips.as_new(clip) for clip in own]
-        return self.add_whole(VoiceDetails(**said | {"name": name}), clips)
+        said["name"] = name
+        return self.add_whole(VoiceDetails(**said), clips)
 
     def remember_codes(self, voice: Voice, codes: VoiceCodes, *, duration: float) -> None:
         """Notes which cache entry a voice's reference has under a codec; nothing where it was removed, trimmed again

@@ -101,7 +101,8 @@ def take_row(take: Take) -> Row:
 
 
 def _marks(take: Take) -> list[tuple[str, str]]:
-    cache = "codes from cache" if take.cache == "hit" else f"encoded, {take.encode_ms:.0f} ms"
+    kept = {"hit": "codes from cache", "kept": "codes kept with an earlier take"}
+    cache = kept.get(take.cache, f"encoded, {take.encode_ms:.0f} ms")
     return [*([("partial", "partial")] if take.partial else []), ("cache", cache)]
 
 

@@ -9,6 +9,7 @@ from gradio.themes import Base, Font
 
 from studio.errors import ClipError, SettingError, StudioError
 from studio.server.routes import PREFIX
+from studio.store.voice_records import VoiceDetails
 from studio.synthesis import Synthesizer
 from studio.ui.cards import take_list, voice_list
 
@@ -60,7 +61,8 @@ class Page:
         if not name.strip():
             raise SettingError("The name of a voice", "blank", "type how it is to be called here.")
         path = Path(clip)
-        return self._synthesizer.add_voice(path.read_bytes(), name, transcript=transcript, clip_name=path.name)
+        details = VoiceDetails(name=name, transcript=transcript, clip_name=path.name)
+        return self._synthesizer.add_voice(path, details).voice
 
     def remove_voice(self, selected: str | None, event: gr.EventData) -> tuple[Any, str | None]:
         removed = _identifier(event)
