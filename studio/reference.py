@@ -13,12 +13,12 @@ import numpy as np
 from studio.audio import files
 from studio.audio.speech import LONGEST_REFERENCE, check_reference
 from studio.audio.waveform import Waveform
-from studio.engine.interface import CodecIdentity, Encoded, Engine
+from studio.engine.interface import Engine
 from studio.errors import ClipError
-from studio.reference_check import check_codes
-from studio.reference_key import cache_key, codec_key, trim_to_span
+from studio.reference_fill import SoloFill
+from studio.reference_key import cache_key, trim_to_span
 from studio.single_flight import SingleFlight
-from studio.store.code_cache import CachedCodes, CodeCache, Provenance
+from studio.store.code_cache import CachedCodes, CodeCache, Provenance, Refilled
 from studio.store.voices import Voice, VoiceCodes, VoiceLibrary
 
 LARGEST_UPLOAD = 256 * 2**20
@@ -61,10 +61,11 @@ class ReferenceDesk:
     """Takes clips and saved voices, gives references; one solo encode a clip, however many ask, across processes."""
 
     def __init__(self, engine: Engine, cache: CodeCache, locks_dir: Path) -> None:
-        self._engine = engine
-        self._cache = cache
+        self.engine = engine
+        self.cache = cache
+        self.solo = SoloFill(engine, cache)
         self._flights: SingleFlight[_Landed] = SingleFlight(locks_dir)
-        self.codec = codec_key(engine.codec)
+        self.codec = self.solo.codec
         """Names all that codes depend on beside the clip; voices keep their keys under it."""
 
     def from_file(
@@ -84,14 +85,14 @@ class ReferenceDesk:
         content = _content(source)
         digest = hashlib.sha256(content).hexdigest() if isinstance(content, bytes) else None
         times = "" if trim is None else f"{float(trim[0])!r}:{float(trim[1])!r}"
-        known = self._cache.find_source(digest, codec=self.codec, trim=times) if digest else None
+        known = self.cache.find_source(digest, codec=self.codec, trim=times) if digest else None
         if known is not None and (found := self._look_up(known, _since(started))):
             return found
         longest = LONGEST_REFERENCE if trim is None else files.LONGEST_FILE
         clip = files.read(content, name=name, max_duration=longest)
         reference = self._from_samples(clip, trim, name, started, timeout)
         if digest and reference.key != known:
-            self._cache.add_source(digest, reference.key, codec=self.codec, trim=times)
+            self.cache.add_source(digest, reference.key, codec=self.codec, trim=times)
         return reference
 
     def from_clip(
@@ -122,7 +123,7 @@ class ReferenceDesk:
         def refill() -> _Landed:
             clip = files.read(original(), name=name)
             span = trim_to_span(clip, trim)
-            found = cache_key(clip, span, self._engine.codec)
+            found = cache_key(clip, span, self.engine.codec)
             if found != key:
                 _log.warning("the clip of %r had the key %s and has %s now", name, key, found)
             return self._fill(found, clip, span, name)
@@ -144,15 +145,35 @@ class ReferenceDesk:
                 voice.key, lambda: voices.clip_bytes(voice), voice.name, trim=voice.trim, timeout=timeout
             )
         if (reference.key, reference.digest) != (voice.key, voice.codes_digest):
+            if reference.key == voice.key:
+                _log.warning("the voice %r had codes %s; they are %s", voice.name, voice.codes_digest, reference.digest)
             codes = VoiceCodes(codec=self.codec, key=reference.key, digest=reference.digest)
             voices.remember_codes(voice, codes, duration=reference.duration)
         return reference
+
+    def identify(self, content: bytes, name: str, trim: tuple[float, float] | None) -> tuple[str, Waveform]:
+        """The key that a sound file's bytes have now, and the part of the clip that it names. Nothing is stored."""
+        clip = files.read(content, name=name)
+        span = trim_to_span(clip, trim)
+        return cache_key(clip, span, self.engine.codec), clip.slice(*span)
+
+    def refill(self, key: str, clip: Waveform, name: str) -> Refilled:
+        """Encodes a clip again and puts the codes in the place of its key's, in every process from the next look on.
+
+        Only where a user asked for it. Raises ClipError where the clip cannot be used, with the old codes in place.
+        """
+        check_reference(clip, name=name)
+        with self._flights.alone(key), ExitStack() as unless_stored:
+            unless_stored.callback(self.cache.count, "failures")
+            refilled = self.solo.refill(key, clip)
+            unless_stored.pop_all()
+        return refilled
 
     def _from_samples(
         self, clip: Waveform, trim: tuple[float, float] | None, name: str, started: float, timeout: float | None
     ) -> Reference:
         span = trim_to_span(clip, trim)
-        key = cache_key(clip, span, self._engine.codec)
+        key = cache_key(clip, span, self.engine.codec)
         return self._obtain(key, lambda: self._fill(key, clip, span, name), _since(started), timeout)
 
     def _obtain(self, key: str, work: Callable[[], _Landed], identify_ms: float, timeout: float | None) -> Reference:
@@ -165,12 +186,12 @@ class ReferenceDesk:
         landed, first = self._flights.run(key, work, timeout=timeout)
         if first and landed.encoded:
             return self._reference(landed.entry, "fill", identify_ms, looked_ms)
-        self._cache.count_use("merged", landed.entry)
+        self.cache.count_use("merged", landed.entry)
         return self._reference(landed.entry, "hit", identify_ms, _since(started))
 
     def _look_up(self, key: str, identify_ms: float) -> Reference | None:
         started = time.perf_counter()
-        entry = self._cache.get(key)
+        entry = self.cache.get(key)
         return None if entry is None else self._reference(entry, "hit", identify_ms, _since(started))
 
     def _fill(self, key: str, clip: Waveform, span: tuple[int, int], name: str) -> _Landed:
@@ -178,13 +199,13 @@ class ReferenceDesk:
         reference = clip.slice(*span)
         self._check(reference, name)
         with self._flights.alone(key):
-            entry = self._cache.look(key)
+            entry = self.cache.look(key)
             if entry is not None:
                 return _Landed(entry, encoded=False)
-            self._cache.count("misses")
+            self.cache.count("misses")
             with ExitStack() as unless_stored:
-                unless_stored.callback(self._cache.count, "failures")
-                entry = self._encode(key, reference)
+                unless_stored.callback(self.cache.count, "failures")
+                entry = self.solo.fill(key, reference)
                 unless_stored.pop_all()
             return _Landed(entry, encoded=True)
 
@@ -193,17 +214,9 @@ class ReferenceDesk:
         try:
             check_reference(clip, name=name)
         except ClipError:
-            self._cache.count("misses")
-            self._cache.count("failures")
+            self.cache.count("misses")
+            self.cache.count("failures")
             raise
-
-    def _encode(self, key: str, clip: Waveform) -> CachedCodes:
-        """The solo encode; stores codes that pass the check and returns what is stored then."""
-        codec = self._engine.codec
-        prepared = self._engine.prepare(clip)
-        encoded = self._engine.encode(prepared)
-        check_codes(encoded.codes, prepared.num_samples, codec)
-        return self._cache.insert(key, encoded.codes, _provenance(encoded, codec), codec=self.codec)
 
     def _reference(self, entry: CachedCodes, outcome: str, identify_ms: float, lookup_ms: float) -> Reference:
         return Reference(
@@ -214,23 +227,9 @@ class ReferenceDesk:
             identify_ms=identify_ms,
             lookup_ms=lookup_ms,
             encode_ms=1000 * entry.provenance.encode_seconds,
-            duration=entry.codes.shape[1] / self._engine.codec.frame_rate,
+            duration=entry.codes.shape[1] / self.engine.codec.frame_rate,
             provenance=entry.provenance,
         )
-
-
-def _provenance(encoded: Encoded, codec: CodecIdentity) -> Provenance:
-    environment = encoded.environment
-    return Provenance(
-        device=environment.device,
-        torch_version=environment.torch_version,
-        cuda_version=environment.cuda_version,
-        num_threads=environment.num_threads,
-        encode_seconds=encoded.duration,
-        filled=time.time(),
-        codec_id=codec.codec_id,
-        recipe=codec.recipe,
-    )
 
 
 def _content(source: Path | bytes) -> bytes | Path:

@@ -47,9 +47,9 @@ def talk(duration: float = 2.0, *, pitch: float = 90.0, seed: int = 0, sample_ra
     sound = np.zeros_like(time_axis)
     for harmonic in range(1, 30):
         height = harmonic * frequency
-        sound += (1 / (1 + ((height - first) / 80) ** 2) + 0.5 / (1 + ((height - second) / 120) ** 2)) * np.sin(
-            harmonic * phase
-        )
+        low, middle = 1 / (1 + ((height - first) / 80) ** 2), 0.5 / (1 + ((height - second) / 120) ** 2)
+        high = 0.2 / (1 + ((height - 2900) / 150) ** 2)
+        sound += (low + middle + high) * np.sin(harmonic * phase)
     sound *= np.clip(1.5 * np.sin(np.pi * (time_axis * 4 % 1)), 0, 1)
     steps = np.rint(sound / np.abs(sound).max() * 0.5 * 2**23)
     return Waveform((steps / 2**23).astype(np.float32)[None], sample_rate)

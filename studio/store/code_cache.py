@@ -117,7 +117,7 @@ class CodeCache:
         with transaction(self._path) as db:
             return eviction.evict(db, self.disk_bytes if bound is None else bound)
 
-    def keys(self) -> list[tuple[str, str]]:
+    def stored_keys(self) -> list[tuple[str, str]]:
         """Key and codec of every entry, in the order of the keys."""
         with connection(self._path) as db:
             return db.execute("SELECT key, codec FROM codes ORDER BY key").fetchall()
