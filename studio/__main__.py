@@ -25,7 +25,7 @@ def assemble(settings: Settings, engine_name: str) -> "Synthesizer":
     from studio.synthesis import Synthesizer
 
     engine = load_engine(engine_name, settings)
-    desk = ReferenceDesk(engine, CodeCache(settings.database, disk_bytes=settings.cache_mb * 2**20), settings.locks_dir)
+    desk = ReferenceDesk(engine, CodeCache(settings.database, disk_bytes=settings.cache_bytes), settings.locks_dir)
     voices = VoiceLibrary(settings.database, settings.clips_dir, codec=desk.codec)
     takes = TakeLibrary(settings.database, settings.takes_dir)
     return Synthesizer(engine, desk, voices, takes)

@@ -46,6 +46,10 @@ class Settings:
         )
 
     @property
+    def cache_bytes(self) -> int:
+        return self.cache_mb * 2**20
+
+    @property
     def database(self) -> Path:
         return self.data_dir / "studio.db"
 
