@@ -47,9 +47,10 @@ class Bundle:
 
 
 def comparable(voice: dict[str, Any], clips: list[dict[str, Any]]) -> dict[str, Any]:
-    """A voice's and its clips' records without their use and their codes."""
+    """A voice's and its clips' records without their use and what follows from the rest."""
     said = {name: value for name, value in voice.items() if name not in USAGE}
-    return {"voice": said, "clips": [{name: clip[name] for name in clip if name != "codes"} for clip in clips]}
+    left_out = ("codes", "created", "duration")
+    return {"voice": said, "clips": [{name: clip[name] for name in clip if name not in left_out} for clip in clips]}
 
 
 def read_bundle(archive: Archive, engine: Engine, codec: str) -> Bundle:

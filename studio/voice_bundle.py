@@ -6,6 +6,7 @@ little-endian, row by row). Nothing in it is executable, and nothing is named by
 
 import json
 import re
+from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -39,18 +40,17 @@ class Exported:
 
 def write_bundle(voices: VoiceLibrary, voice: Voice, file: BinaryIO) -> Exported:
     """Writes a voice with all its clips and their codes under the library's codec; StorageError for a lost clip."""
-    archive = ArchiveWriter(file)
     clips = in_order(voices, voice)
     records: list[dict[str, Any]] = []
-    for index, clip in enumerate(clips):
-        content, codes = voices.clips.content(clip), voices.clips.codes(clip)
-        archive.add(f"clips/{index}", content)
-        if codes is not None:
-            archive.add(f"codes/{index}", pack(codes.codes))
-        records.append(clip_record(clip, len(content)) | {"codes": None if codes is None else _codes_record(codes)})
-    manifest = {"format": FORMAT, "version": VERSION, "voice": voice_record(voice), "clips": records}
-    archive.add(MANIFEST, json.dumps(manifest, indent=1).encode(), squeeze=True)
-    archive.close()
+    with closing(ArchiveWriter(file)) as archive:
+        for index, clip in enumerate(clips):
+            content, codes = voices.clips.content(clip), voices.clips.codes(clip)
+            archive.add(f"clips/{index}", content)
+            if codes is not None:
+                archive.add(f"codes/{index}", pack(codes.codes))
+            records.append(clip_record(clip, len(content)) | {"codes": None if codes is None else _codes_record(codes)})
+        manifest = {"format": FORMAT, "version": VERSION, "voice": voice_record(voice), "clips": records}
+        archive.add(MANIFEST, json.dumps(manifest, indent=1).encode(), squeeze=True)
     unfilled = tuple(clip.name for clip, record in zip(clips, records, strict=True) if record["codes"] is None)
     return Exported(voice=voice, num_clips=len(clips), unfilled=unfilled)
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from studio.commands import bench, page, speak, voices
+from studio.commands import backup, bench, cache, page, speak, takes, voices
 from studio.commands.session import Assemble, Session
 from studio.errors import StudioError
 from studio.settings import Settings
@@ -25,7 +25,11 @@ application = typer.Typer(
 application.command("speak")(speak.speak)
 application.command("ui")(page.ui)
 application.command("bench")(bench.bench)
+application.command("backup")(backup.backup)
+application.command("restore")(backup.restore)
 application.add_typer(voices.group, name="voices")
+application.add_typer(takes.group, name="takes")
+application.add_typer(cache.group, name="cache")
 
 
 @application.callback()
