@@ -21,12 +21,13 @@
     setTimeout(() => card.remove(), 12000);
   }
 
-  function ask(question) {
+  function ask(question, act = "Remove") {
     const dialog = element(
       '<dialog class="ask"><form method="dialog"><p></p><div><button value="no" autofocus>Keep</button>' +
-        '<button value="yes" class="danger">Remove</button></div></form></dialog>',
+        '<button value="yes" class="danger"></button></div></form></dialog>',
     );
     find("p", dialog).textContent = question;
+    find(".danger", dialog).textContent = act;
     document.body.append(dialog);
     dialog.showModal();
     return new Promise((resolve) =>

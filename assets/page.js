@@ -30,16 +30,25 @@
       if (note) toast(note);
     };
     root.addEventListener("change", ({ target }) => {
+      if (target.matches("[data-note]")) keep(target.dataset.note, { note: target.value });
       if (target.matches("input[type=radio]")) trigger("choose", { id: target.value });
     });
     root.addEventListener("click", async ({ target }) => {
       const button = target.closest("button");
       if (button?.dataset.play) audition(button);
+      if (button?.dataset.star) keep(button.dataset.star, { favourite: button.getAttribute("aria-pressed") !== "true" });
+      if (button?.dataset.again) again(button.dataset.again);
+      if (button?.dataset.details) window.studioVoice.open(button.dataset.details, () => trigger("changed", {}));
       if (button?.dataset.more !== undefined) trigger("older", { shown: rows.children.length });
       if (button?.dataset.remove && (await ask(button.dataset.question))) {
         trigger("remove", { id: button.dataset.remove });
       }
     });
+    const keep = (id, change) =>
+      window.studioVoice
+        .post(`/takes/${id}`, change)
+        .then(() => trigger("changed", {}))
+        .catch(({ message }) => toast(message));
     watch("value", render);
     render();
   }
@@ -178,10 +187,11 @@
         `seed ${status.seed}`,
         underruns > 0 && `${underruns} ${underruns === 1 ? "gap" : "gaps"}`,
       ];
-      const codes =
-        status.cache === "hit"
-          ? `codes from cache, ${small(status.lookup_ms)} ms`
-          : `encoded now, ${Math.round(status.encode_ms)} ms`;
+      const codes = {
+        hit: `codes from cache, ${small(status.lookup_ms)} ms`,
+        kept: "codes kept with the first take",
+        fill: `encoded now, ${Math.round(status.encode_ms)} ms`,
+      }[status.cache];
       this.say(codes, parts.filter(Boolean));
     }
 
@@ -201,6 +211,25 @@
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && trigger("ended", {}));
   }
 
+  function title(root, trigger) {
+    root.addEventListener("change", ({ target }) => {
+      if (!target.matches("[data-import]")) return;
+      window.studioVoice.take(target.files[0], () => trigger("changed", {}));
+      target.value = "";
+    });
+  }
+
+  // What the reference desk says of a clip; a finding may offer the part that is better used.
+  function findings(root, props, watch, trigger) {
+    const render = () => (find(".findings", root).innerHTML = props.value?.html ?? "");
+    watch("value", render);
+    render();
+    root.addEventListener("click", ({ target }) => {
+      const { start, end } = target.closest("[data-end]")?.dataset ?? {};
+      if (end !== undefined) trigger("trim", { start: Number(start), end: Number(end) });
+    });
+  }
+
   let clicked;
   const press = (event) => {
     clicked = event.timeStamp;
@@ -215,6 +244,8 @@
     player().speak(request, clicked ?? performance.now());
   }
 
+  const again = (take) => player().speak({ take }, clicked ?? performance.now());
+
   // Ctrl or Cmd with Enter speaks from anywhere, Escape stops.
   addEventListener("keydown", (event) => {
     if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
@@ -224,5 +255,5 @@
     if (event.key === "Escape" && !find("dialog[open]")) player()?.stop();
   });
 
-  window.studioPage ??= { list, stage, speak };
+  window.studioPage ??= { list, title, stage, speak, findings };
 })();

@@ -41,6 +41,19 @@ def test_a_take_plays_in_place_and_downloads_under_a_safe_name(studio, synthesiz
     assert audio.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(("kind", "begin"), [("flac", b"fLaC"), ("mp3", b"\xff"), ("ogg", b"OggS"), ("wav", b"RIFF")])
+def test_a_take_downloads_in_the_formats_people_ask_for(studio, take, kind, begin):
+    answer = studio.get(f"/studio/takes/{take}/download?as={kind}")
+    assert answer.content.startswith(begin) or answer.content.startswith(b"ID3")
+    assert answer.headers["content-disposition"].endswith(f'{take[:8]}.{kind}"')
+
+
+def test_another_format_is_a_sentence(studio, take):
+    answer = studio.get(f"/studio/takes/{take}/download?as=exe")
+    assert answer.status_code == 400
+    assert ".flac" in answer.json()["error"]
+
+
 def test_players_can_seek(studio, take):
     part = studio.get(f"/studio/takes/{take}/audio", headers={"range": "bytes=100-199"})
     assert (part.status_code, len(part.content)) == (206, 100)

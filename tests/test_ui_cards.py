@@ -60,22 +60,22 @@ TAKE = Take(
 
 
 def test_a_voice_says_that_it_is_filled_its_frames_and_the_start_of_its_digest():
-    assert "filled · 62 frames · digest ab12cd" in voice_row(VOICE, 12.5)["html"]
+    assert "filled · 62 frames · 1,488 bytes · digest ab12cd" in voice_row(VOICE)["html"]
 
 
 @pytest.mark.parametrize("change", [{"filled": False}, {"codes_digest": None, "key": None}])
 def test_a_voice_without_codes_says_so(change):
-    assert "not encoded yet" in voice_row(replace(VOICE, **change), 12.5)["html"]
+    assert "not encoded yet" in voice_row(replace(VOICE, **change))["html"]
 
 
 def test_only_a_persons_own_voice_can_be_removed():
-    assert "data-remove" not in voice_row(VOICE, 12.5)["html"]
-    assert "data-remove" in voice_row(replace(VOICE, builtin=False), 12.5)["html"]
+    assert "data-remove" not in voice_row(VOICE)["html"]
+    assert "data-remove" in voice_row(replace(VOICE, builtin=False))["html"]
 
 
 def test_own_voices_come_first_and_the_newest_at_the_top():
     own = [replace(VOICE, id=str(created), builtin=False, created=created) for created in (2.0, 3.0)]
-    shown = voice_list([VOICE, *own], selected="ada", frame_rate=12.5)
+    shown = voice_list([VOICE, *own], selected="ada")
     assert [item["id"] for item in shown["items"]] == ["3.0", "2.0", "ada"]
     assert shown["selected"] == "ada"
 
@@ -83,7 +83,7 @@ def test_own_voices_come_first_and_the_newest_at_the_top():
 @pytest.mark.parametrize(
     "row",
     [
-        voice_row(replace(VOICE, id=HOSTILE, name=HOSTILE, description=HOSTILE, builtin=False), 12.5),
+        voice_row(replace(VOICE, id=HOSTILE, name=HOSTILE, description=HOSTILE, builtin=False)),
         take_row(replace(TAKE, id=HOSTILE, script=HOSTILE, voice_name=HOSTILE, error=HOSTILE)),
     ],
 )

@@ -16,6 +16,10 @@ NOTHING_HERE = "There is nothing here. It may have been removed; reload the page
 TOO_LARGE = "That is more than any text the studio speaks at once. Send less."
 SAFE_HEADERS = {"X-Content-Type-Options": "nosniff", "Content-Security-Policy": "sandbox; default-src 'none'"}
 MAX_BODY_BYTES = 1 << 19
+"""Of a request that says what to do."""
+MAX_UPLOAD_BYTES = 64 << 20
+"""Of a clip or a bundle that comes in through the page."""
+TOO_BIG = f"That is larger than the {MAX_UPLOAD_BYTES >> 20} MB that the page takes. Use the command line for it."
 _STATUS = ((NotFound, 404), (NameTaken, 409), (StudioBusy, 429), (StorageError, 507))
 
 
@@ -23,14 +27,15 @@ def problem(sentence: str, status: int) -> JSONResponse:
     return JSONResponse({"error": sentence}, status_code=status, headers={"Cache-Control": "no-store"})
 
 
-def guarded(endpoint: Endpoint, may_enter: Callable[[Request], bool]) -> Endpoint:
+def guarded(endpoint: Endpoint, may_enter: Callable[[Request], bool], *, upload: bool = False) -> Endpoint:
     """The endpoint behind the login, with a user's mistakes answered as one sentence."""
+    largest, sentence = (MAX_UPLOAD_BYTES, TOO_BIG) if upload else (MAX_BODY_BYTES, TOO_LARGE)
 
     async def answer(request: Request) -> Response:
         if not may_enter(request):
             return problem("Log in first: open the studio's page and give its password.", 401)
-        if int(request.headers.get("content-length", "0")) > MAX_BODY_BYTES:
-            return problem(TOO_LARGE, 413)
+        if int(request.headers.get("content-length", "0")) > largest:
+            return problem(sentence, 413)
         try:
             return await endpoint(request)
         except StudioError as error:
@@ -56,6 +61,18 @@ async def json_body(request: Request) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise SettingError("the request", type(content).__name__, "send one JSON object.")
     return content
+
+
+async def bytes_body(request: Request) -> bytes:
+    """A file in the body; raises SettingError where there is none or it is larger than the page takes."""
+    body = bytearray()
+    async for part in request.stream():
+        body += part
+        if len(body) > MAX_UPLOAD_BYTES:
+            raise SettingError("the file", "sent in pieces without end", TOO_BIG)
+    if not body:
+        raise SettingError("the file", "empty", "choose one with something in it.")
+    return bytes(body)
 
 
 def bytes_response(request: Request, content: bytes, media_type: str) -> Response:

@@ -1,14 +1,19 @@
 """Takes, the clips of voices and the page's own files over HTTP: by id, never by path."""
 
+import tempfile
 from collections.abc import Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 from anyio import to_thread
+from starlette.background import BackgroundTask
 from starlette.requests import Request
-from starlette.responses import FileResponse, Response
+from starlette.responses import FileResponse, JSONResponse, Response
 
-from studio.errors import NotFound
-from studio.server.answers import NOTHING_HERE, SAFE_HEADERS, audio_type, bytes_response, file_stem, problem
+from studio.audio.take_formats import MEDIA_TYPES, check_format, convert
+from studio.errors import NotFound, SettingError, UnknownTake
+from studio.server.answers import NOTHING_HERE, SAFE_HEADERS, audio_type, bytes_response, file_stem, json_body, problem
 from studio.store.takes import Take, TakeLibrary
 from studio.store.voices import VoiceLibrary
 
@@ -16,6 +21,7 @@ PAGE_FILES = {
     "player.js": "text/javascript",
     "page.js": "text/javascript",
     "notices.js": "text/javascript",
+    "voice.js": "text/javascript",
     "stream-worker.js": "text/javascript",
     "ring-worklet.js": "text/javascript",
     "icon.svg": "image/svg+xml",
@@ -37,7 +43,32 @@ class LibraryRoutes:
         return await self._take_file(request.path_params["take"], attach=False)
 
     async def take_download(self, request: Request) -> Response:
-        return await self._take_file(request.path_params["take"], attach=True)
+        """As the file it is, or `?as=` flac, mp3 or ogg, made now."""
+        suffix = "." + request.query_params.get("as", "wav")
+        if suffix == ".wav":
+            return await self._take_file(request.path_params["take"], attach=True)
+        check_format(suffix)
+        return await to_thread.run_sync(self._converted, request.path_params["take"], suffix)
+
+    def _converted(self, identifier: str, suffix: str) -> Response:
+        take = self._takes.get(identifier)
+        if take.missing:
+            raise UnknownTake(identifier)
+        folder = tempfile.TemporaryDirectory()
+        target = Path(folder.name) / f"take{suffix}"
+        with ExitStack() as unless_sent:
+            unless_sent.callback(folder.cleanup)
+            convert(self._takes.path(take.id), target)
+            unless_sent.pop_all()
+        name = Path(download_name(take)).with_suffix(suffix).name
+        headers = {**SAFE_HEADERS, "Cache-Control": "no-store"}
+        return FileResponse(
+            target,
+            media_type=MEDIA_TYPES[suffix],
+            filename=name,
+            headers=headers,
+            background=BackgroundTask(folder.cleanup),
+        )
 
     async def _take_file(self, identifier: str, *, attach: bool) -> Response:
         try:
@@ -56,6 +87,22 @@ class LibraryRoutes:
             content_disposition_type=kind,
             headers=headers,
         )
+
+    async def edit_take(self, request: Request) -> Response:
+        """Marks a take as a favourite or not, and keeps a note with it."""
+        content = await json_body(request)
+        take = await to_thread.run_sync(self._edit_take, request.path_params["take"], content)
+        return JSONResponse({"favourite": take.favourite, "note": take.note})
+
+    def _edit_take(self, identifier: str, content: dict[str, Any]) -> Take:
+        take = self._takes.get(identifier)
+        if not content or not set(content) <= {"favourite", "note"}:
+            raise SettingError("the request", ", ".join(sorted(content)), "send favourite, note, or both.")
+        if "favourite" in content:
+            take = self._takes.mark(take.id, favourite=content["favourite"] is True)
+        if "note" in content:
+            take = self._takes.annotate(take.id, str(content["note"]))
+        return take
 
     async def voice_clip(self, request: Request) -> Response:
         identifier = request.path_params["voice"]

@@ -7,28 +7,63 @@ from starlette.requests import Request
 from starlette.routing import BaseRoute, Route
 
 from studio.server.answers import Endpoint, guarded
+from studio.server.bundles import BundleRoutes
 from studio.server.jobs import SpeechJobs
 from studio.server.library import PAGE_FILES, LibraryRoutes
 from studio.server.speech import SpeechRoutes
+from studio.server.voices import VoiceRoutes
 from studio.synthesis import Synthesizer
 
 PREFIX = "/studio"
+_End = tuple[str, str, Endpoint]
+"""Verb, path and endpoint."""
 
 
 def studio_routes(
     synthesizer: Synthesizer, *, jobs: SpeechJobs, page_dir: Path, may_enter: Callable[[Request], bool]
 ) -> list[BaseRoute]:
     """Every route of the studio below `/studio`, each behind `may_enter`."""
-    speech = SpeechRoutes(synthesizer, jobs)
-    library = LibraryRoutes(synthesizer.takes, synthesizer.voices, {name: page_dir / name for name in PAGE_FILES})
-    endpoints: list[tuple[str, str, Endpoint]] = [
+    page_files = {name: page_dir / name for name in PAGE_FILES}
+    library = LibraryRoutes(synthesizer.takes, synthesizer.voices, page_files)
+    endpoints = [*_speech(SpeechRoutes(synthesizer, jobs)), *_takes(library), *_voices(VoiceRoutes(synthesizer))]
+    endpoints += [("GET", "/voices/{voice}/clip", library.voice_clip), ("GET", "/page/{name}", library.page_file)]
+    bundles, voices = BundleRoutes(synthesizer), VoiceRoutes(synthesizer)
+    endpoints.append(("GET", "/voices/{voice}/export", bundles.export))
+    uploads: list[_End] = [("POST", "/bundles", bundles.take_in), ("POST", "/voices/{voice}/clips", voices.add_clip)]
+    return [
+        Route(PREFIX + path, guarded(end, may_enter, upload=upload), methods=[verb])
+        for upload, group in ((False, endpoints), (True, uploads))
+        for verb, path, end in group
+    ]
+
+
+def _speech(speech: SpeechRoutes) -> list[_End]:
+    return [
         ("POST", "/speech", speech.ask),
         ("GET", "/speech/{job}", speech.status),
         ("GET", "/speech/{job}/pcm", speech.samples),
         ("POST", "/speech/{job}/stop", speech.stop),
+    ]
+
+
+def _takes(library: LibraryRoutes) -> list[_End]:
+    return [
         ("GET", "/takes/{take}/audio", library.take_audio),
         ("GET", "/takes/{take}/download", library.take_download),
-        ("GET", "/voices/{voice}/clip", library.voice_clip),
-        ("GET", "/page/{name}", library.page_file),
+        ("POST", "/takes/{take}", library.edit_take),
     ]
-    return [Route(PREFIX + path, guarded(end, may_enter), methods=[verb]) for verb, path, end in endpoints]
+
+
+def _voices(voices: VoiceRoutes) -> list[_End]:
+    return [
+        ("GET", "/voices/{voice}", voices.show),
+        ("POST", "/voices/{voice}", voices.edit),
+        ("POST", "/voices/{voice}/duplicate", voices.duplicate),
+        ("POST", "/voices/{voice}/remove", voices.remove),
+        ("POST", "/voices/{voice}/verify", voices.verify),
+        ("POST", "/voices/{voice}/refill", voices.refill),
+        ("GET", "/voices/{voice}/clips/{clip}/audio", voices.clip_audio),
+        ("POST", "/voices/{voice}/clips/{clip}/trim", voices.trim_clip),
+        ("POST", "/voices/{voice}/clips/{clip}/choose", voices.choose_clip),
+        ("POST", "/voices/{voice}/clips/{clip}/remove", voices.remove_clip),
+    ]

@@ -15,7 +15,7 @@ from studio.server.answers import NOTHING_HERE, json_body, problem
 from studio.server.jobs import SpeechJob, SpeechJobs
 from studio.synthesis import Synthesizer
 
-_FIELDS = frozenset({"script", "voice", "speed", "seed"})
+_FIELDS = frozenset({"script", "voice", "speed", "seed", "take"})
 
 
 class SpeechStream(StreamingResponse):
@@ -48,7 +48,8 @@ class SpeechRoutes:
         self._jobs = jobs
 
     async def ask(self, request: Request) -> Response:
-        """Checks script, voice and options at once and answers with the job that will speak."""
+        """Checks script, voice and options at once and answers with the job that will speak; a `take` is spoken once
+        more as it was."""
         content = await json_body(request)
         job = await to_thread.run_sync(self._begin, content)
         return JSONResponse(job.status(), status_code=201, headers={"Cache-Control": "no-store"})
@@ -58,6 +59,9 @@ class SpeechRoutes:
         unknown = sorted(set(content) - _FIELDS)
         if unknown:
             raise SettingError("the request", unknown[0], f"only {', '.join(sorted(_FIELDS))} are known.")
+        if "take" in content:
+            take = self._synthesizer.takes.get(_text(content, "take"))
+            return self._jobs.add(self._synthesizer.again(take))
         script, voice = _text(content, "script"), _text(content, "voice")
         options = SamplingOptions(seed=_seed(content.get("seed")), speed=_number(content.get("speed", 1.0), "speed"))
         speaker = self._synthesizer.voices.get(voice)

@@ -4,12 +4,12 @@ The rows are made here and not in a template of gr.HTML: gradio evaluates the fi
 a voice named `${...}` would run in the page of whoever sees it.
 """
 
-import math
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from html import escape
 from typing import Any
 
+from studio.audio.take_formats import FORMATS
 from studio.store.takes import Take
 from studio.store.voices import Voice
 
@@ -17,11 +17,13 @@ Row = dict[str, str]
 _BARS = 16
 
 
-def voice_list(voices: Sequence[Voice], *, selected: str | None, frame_rate: float) -> dict[str, Any]:
-    """What the list of voices shows: the user's own first, newest at the top, then the built-in ones."""
-    own = sorted((voice for voice in voices if not voice.builtin), key=lambda voice: -voice.created)
-    ordered = [*own, *(voice for voice in voices if voice.builtin)]
-    return {"items": [voice_row(voice, frame_rate) for voice in ordered], "selected": selected}
+def voice_list(voices: Sequence[Voice], *, selected: str | None, sorted_by_user: bool = False) -> dict[str, Any]:
+    """What the list of voices shows: in the order somebody asked for, else the user's own first, newest at the top,
+    then the built-in ones."""
+    if not sorted_by_user:
+        own = sorted((voice for voice in voices if not voice.builtin), key=lambda voice: -voice.created)
+        voices = [*own, *(voice for voice in voices if voice.builtin)]
+    return {"items": [voice_row(voice) for voice in voices], "selected": selected}
 
 
 def take_list(takes: Sequence[Take], *, total: int) -> dict[str, Any]:
@@ -39,35 +41,37 @@ def seal(digest: str | None) -> str:
     return f'<svg class="seal" viewBox="0 -3 47 36" aria-hidden="true" focusable="false">{bars}</svg>'
 
 
-def voice_row(voice: Voice, frame_rate: float) -> Row:
+def voice_row(voice: Voice) -> Row:
     name, identifier = escape(voice.name), escape(voice.id)
     remove = "" if voice.builtin else _remove(voice.id, f"Remove {voice.name}", _question(voice))
-    markup = f"""<li class="voice">
+    markup = f"""<li class="voice" style="--mark: {escape(voice.colour)}">
       <input type="radio" name="voice" id="voice-{identifier}" value="{identifier}"
         aria-describedby="about-{identifier}">
       <label for="voice-{identifier}">
         {seal(voice.codes_digest)}
         <span class="name" dir="auto">{name}</span>
         <span class="about" id="about-{identifier}">{escape(_about(voice))}
-          <span class="codes">{escape(_codes(voice, frame_rate))}</span></span>
+          <span class="codes">{escape(_codes(voice))}</span></span>
       </label>
       <button type="button" class="play" data-play="/voices/{identifier}/clip" aria-pressed="false"
         aria-label="Play the clip of {name}" title="Play the clip"></button>
+      <button type="button" class="details" data-details="{identifier}" aria-label="Details of {name}"
+        title="Details: words, tags, clips, codes">⋯</button>
       {remove}
     </li>"""
     return {"id": voice.id, "html": markup}
 
 
 def _about(voice: Voice) -> str:
-    if voice.description:
-        return voice.description
-    return f"Your clip of {voice.duration:.1f} s" if voice.duration else "Your clip"
+    said = voice.description or (f"Your clip of {voice.duration:.1f} s" if voice.duration else "Your clip")
+    return " · ".join([said, *voice.tags])
 
 
-def _codes(voice: Voice, frame_rate: float) -> str:
+def _codes(voice: Voice) -> str:
     if not voice.filled or voice.codes_digest is None:
         return "not encoded yet"
-    return f"filled · {math.ceil(voice.duration * frame_rate - 1e-6)} frames · digest {voice.codes_digest[:6]}"
+    used = f" · used {voice.times_used}×" if voice.times_used else ""
+    return f"filled · {voice.num_frames} frames · {voice.num_bytes:,} bytes · digest {voice.codes_digest[:6]}{used}"
 
 
 def _question(voice: Voice) -> str:
@@ -83,11 +87,6 @@ def take_row(take: Take) -> Row:
         if take.missing
         else f'<audio controls preload="none" data-src="/takes/{identifier}/audio" aria-label="By {voice}"></audio>'
     )
-    download = (
-        ""
-        if take.missing
-        else f'<a class="quiet-button" download data-href="/takes/{identifier}/download">Download</a>'
-    )
     error = f'<p class="lost">{escape(take.error)}</p>' if take.error else ""
     markup = f"""<li class="take">
       {seal(take.codes_digest)}
@@ -95,9 +94,32 @@ def take_row(take: Take) -> Row:
       <p class="script" dir="auto">{escape(take.script)}</p>
       {error}{sound}
       <p class="figures">{escape(_figures(take))}</p>
-      <p class="tools">{download}{_remove(take.id, "Remove", "Remove this take and its file?", text="Remove")}</p>
+      <input class="note" data-note="{identifier}" value="{escape(take.note)}" maxlength="2000" dir="auto"
+        placeholder="A note" aria-label="Note on this take by {voice}">
+      <div class="tools">{_star(take)}{_downloads(take)}
+        <button type="button" class="quiet-button" data-again="{identifier}"
+          title="Speak it once more, with its own codes and seed: the same samples">Again</button>
+        {_remove(take.id, "Remove", "Remove this take and its file?", text="Remove")}</div>
     </li>"""
     return {"id": take.id, "html": markup}
+
+
+def _star(take: Take) -> str:
+    pressed = "true" if take.favourite else "false"
+    return (
+        f'<button type="button" class="quiet-button star" data-star="{escape(take.id)}" aria-pressed="{pressed}" '
+        f'aria-label="Favourite" title="A favourite never goes by itself"></button>'
+    )
+
+
+def _downloads(take: Take) -> str:
+    """A link for each kind of file, behind one button."""
+    if take.missing:
+        return ""
+    links = "".join(
+        f'<a download data-href="/takes/{escape(take.id)}/download?as={kind[1:]}">{kind[1:]}</a>' for kind in FORMATS
+    )
+    return f'<details class="downloads"><summary class="quiet-button">Download</summary><p>{links}</p></details>'
 
 
 def _marks(take: Take) -> list[tuple[str, str]]:

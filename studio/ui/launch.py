@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 USER = "studio"
 DEFAULT_PORT = 7860
 MAX_CLIP_BYTES = 64 << 20
-STYLES = ("styles", "desk", "work", "takes", "narrow")
+STYLES = ("styles", "desk", "work", "takes", "voice", "narrow")
 """The page's style sheets in assets, in order."""
 _PORTS_TRIED = 50
 _TUNNEL_SECONDS = 40.0
