@@ -90,6 +90,7 @@ def open_cache(session: Session) -> "CodeCache":
     """The cache without an engine."""
     from studio.store.code_cache import CodeCache
 
+    session.mend()
     return CodeCache(session.settings.database, disk_bytes=session.settings.cache_bytes)
 
 

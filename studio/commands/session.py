@@ -1,6 +1,7 @@
 """What the global options decide, and how a command gets the parts it works with."""
 
 import json
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -26,8 +27,17 @@ class Session:
     assemble: Assemble
 
     def load(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
-        """Loads the engine; writes nothing."""
+        """Loads the engine; writes nothing, but where the database is damaged."""
+        self.mend()
         return self.assemble(self.settings, engine)
+
+    def mend(self) -> None:
+        """Sets a damaged database aside and builds a new one, and says so; else nothing."""
+        from studio.store.recovery import recover
+
+        recovery = recover(self.settings)
+        if recovery is not None:
+            print(recovery.sentence, file=sys.stderr)
 
     def open_library(self, engine: str = DEFAULT_ENGINE) -> "Synthesizer":
         """Loads the engine and sees to it that the built-in voices are in the library."""
