@@ -1,5 +1,7 @@
 """Decode what soundfile does not know (m4a, webm, ...) with PyAV, whose wheels carry their own FFmpeg."""
 
+import errno
+import io
 from collections.abc import Iterator
 from typing import BinaryIO
 
@@ -24,18 +26,36 @@ def decode(file: BinaryIO, *, name: str, max_duration: float) -> DecodedClip:
     """The first sound track of `file` at its own rate; else UnreadableClip, EmptyClip, ReferenceTooLong or
     ClipTooLarge."""
     av.logging.set_level(None)
+    options = {"format_whitelist": CONTAINERS}
     try:
-        container = av.open(file, mode="r", options={"format_whitelist": CONTAINERS}, metadata_errors="ignore")
+        container = av.open(_Steady(file), mode="r", options=options, metadata_errors="ignore")
     except (av.error.FFmpegError, ValueError) as error:
         raise UnreadableClip(name, "it is no sound file of a known kind") from error
     with container:
         if not container.streams.audio:
             raise UnreadableClip(name, "there is no sound track in it")
         stream = container.streams.audio[0]
+        if stream.codec_context is None:
+            raise UnreadableClip(name, "its sound is packed in a way that is not known here")
         if container.duration is not None and container.duration / av.time_base > max_duration:
             raise ReferenceTooLong(container.duration / av.time_base, max_duration)
         waveform = _join(_chunks(container, stream, name), stream.rate, name=name, max_duration=max_duration)
         return DecodedClip(waveform, _sound_format(container, stream, waveform))
+
+
+class _Steady:
+    """A file for FFmpeg in which a seek to nowhere is a failure for it to handle, not an exception through it."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.read, self.tell = file.read, file.tell
+        self._file = file
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """The new place, or a negative error number; a damaged header asks for places before 0 and beyond any file."""
+        try:
+            return self._file.seek(offset, whence)
+        except (OSError, ValueError, OverflowError):
+            return -errno.EINVAL
 
 
 def _sound_format(container: InputContainer, stream: av.AudioStream, waveform: Waveform) -> SoundFormat:
@@ -51,8 +71,6 @@ def _sound_format(container: InputContainer, stream: av.AudioStream, waveform: W
 
 def _chunks(container: InputContainer, stream: av.AudioStream, name: str) -> Iterator[np.ndarray]:
     """Decoded pieces, float32 `(channels, samples)`, all of one rate and layout."""
-    if stream.codec_context is None:
-        raise UnreadableClip(name, "its sound is packed in a way that is not known here")
     converter = av.AudioResampler(format="fltp", layout=stream.layout, rate=stream.rate)
     try:
         for frame in container.decode(stream):

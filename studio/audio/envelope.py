@@ -68,9 +68,11 @@ def measure_envelope(channel: np.ndarray, speech: list[tuple[float, float]]) -> 
     """The envelope of a channel as `speech.heard` gives it, float32 `(samples,)` at 16 kHz; a last part of a step is
     left out."""
     steps = len(channel) // _STEP_SAMPLES
+    if steps == 0:
+        return Envelope(np.empty(0), [])
     spectrum = np.fft.rfft(channel.astype(np.float64))
     spectrum[: round(LOWEST_FREQUENCY * len(channel) / SAMPLE_RATE)] = 0
-    voice = np.fft.irfft(spectrum, len(channel)) if len(channel) else channel
+    voice = np.fft.irfft(spectrum, len(channel))
     pieces = voice[: steps * _STEP_SAMPLES].reshape(steps, _STEP_SAMPLES)
     return Envelope(_decibels(np.mean(np.square(pieces), axis=1)), speech)
 

@@ -27,17 +27,27 @@ LOUD_LEVEL = 0.1
 def check_reference(waveform: Waveform, *, name: str = "The clip") -> None:
     """Raise the first reason why no voice can be cloned from this clip: EmptyClip, ReferenceTooShort, ReferenceTooLong,
     SilentClip or NoSpeech."""
+    check_length(waveform, name=name)
+    check_not_silent(waveform)
+    if not find_speech(waveform):
+        raise NoSpeech(waveform.duration)
+
+
+def check_length(waveform: Waveform, *, name: str) -> None:
+    """EmptyClip, ReferenceTooShort or ReferenceTooLong, each with the length and the limit."""
     if waveform.num_samples == 0:
         raise EmptyClip(name)
     if waveform.duration < SHORTEST_REFERENCE:
         raise ReferenceTooShort(waveform.duration, SHORTEST_REFERENCE)
     if waveform.duration > LONGEST_REFERENCE:
         raise ReferenceTooLong(waveform.duration, LONGEST_REFERENCE)
-    centred = _without_offset(waveform)
-    if dbfs(centred.peak) < SILENT_PEAK_DBFS:
-        raise SilentClip(dbfs(centred.peak))
-    if not find_speech(waveform):
-        raise NoSpeech(waveform.duration)
+
+
+def check_not_silent(waveform: Waveform) -> None:
+    """SilentClip, also where there is nothing but a constant."""
+    peak = dbfs(_without_offset(waveform).peak)
+    if peak < SILENT_PEAK_DBFS:
+        raise SilentClip(peak)
 
 
 def find_speech(waveform: Waveform) -> list[tuple[float, float]]:
