@@ -30,6 +30,7 @@ StudioError
 ├── LibraryInUse                the library cannot be replaced while a program has it open
 ├── LanesDiffer                 encodes that run at once would not be canonical on this device
 ├── StudioBusy                  as many speeches as the studio takes are under way
+├── NoTranscriber               what a clip says cannot be written down here
 ├── WeightsError                the model's files are missing or damaged
 └── StorageError                the data folder cannot be read or written
 
@@ -194,6 +195,11 @@ class LanesDiffer(StudioError):
 class StudioBusy(StudioError):
     def __init__(self, maximum: int) -> None:
         super().__init__(f"The studio already speaks {maximum} texts at once. Wait until one has ended, or stop one.")
+
+
+class NoTranscriber(StudioError):
+    def __init__(self, reason: str, cure: str) -> None:
+        super().__init__(f"What the clip says cannot be filled in ({reason}): {cure}, or type it.")
 
 
 class WeightsError(StudioError):
