@@ -73,11 +73,7 @@ def _present(voices: VoiceLibrary, bundle: Bundle) -> Voice | None:
 
 def _save(voices: VoiceLibrary, bundle: Bundle) -> Voice:
     """Under the bundle's id where it is one of ours and free, and under a free name."""
-    try:
-        voices.get(bundle.identifier)
-        identifier = None
-    except UnknownVoice:
-        identifier = bundle.identifier if _OURS.fullmatch(bundle.identifier) else None
+    identifier = bundle.identifier if _OURS.fullmatch(bundle.identifier) else None
     while True:
         details = replace(bundle.details, name=voices.free_name(bundle.details.name))
         try:

@@ -22,6 +22,8 @@ class Settings:
     """Solo encodes that may run at once."""
     cache_mb: int = 512
     """Megabytes (2^20 bytes) of codes kept on disk; those of saved voices stay beyond it."""
+    takes_mb: int = 10_240
+    """Megabytes of takes kept on disk; what goes beyond it is announced first, and favourites stay."""
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -30,19 +32,22 @@ class Settings:
             raise SettingError("lanes", self.lanes, f"give a number from 1 to {MAX_LANES}.")
         if self.cache_mb < 0:
             raise SettingError("cache_mb", self.cache_mb, "give a number of megabytes, 0 or more.")
+        if self.takes_mb < 0:
+            raise SettingError("takes_mb", self.takes_mb, "give a number of megabytes, 0 or more.")
 
     @classmethod
     def from_environment(
         cls, *, data_dir: Path | None = None, device: str | None = None, lanes: int | None = None
     ) -> "Settings":
-        """Explicit arguments win over STUDIO_DATA_DIR, STUDIO_DEVICE, STUDIO_LANES and STUDIO_CACHE_MB, and these over
-        the platform's defaults."""
+        """Explicit arguments win over STUDIO_DATA_DIR, STUDIO_DEVICE, STUDIO_LANES, STUDIO_CACHE_MB, STUDIO_TAKES_MB,
+        and these over the platform's defaults."""
         chosen = data_dir or os.environ.get("STUDIO_DATA_DIR") or platformdirs.user_data_dir("solo-studio", False)
         return cls(
             data_dir=Path(chosen).expanduser(),
             device=device or os.environ.get("STUDIO_DEVICE") or "auto",
             lanes=_whole_number("STUDIO_LANES", 1) if lanes is None else lanes,
             cache_mb=_whole_number("STUDIO_CACHE_MB", 512),
+            takes_mb=_whole_number("STUDIO_TAKES_MB", 10_240),
         )
 
     @property

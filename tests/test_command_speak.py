@@ -20,8 +20,8 @@ from studio.settings import assets_dir
 TEXT = "The kettle is on."
 SPEAK_FIELDS = "key codes_digest cache encode_ms first_audio_ms duration_s realtime_speed seed engine device output"
 VOICE_FIELDS = (
-    "id name key codes_digest cache duration_s builtin transcript times_used transcript_unchecked description notes tags "
-    "language consent colour created last_used num_clips num_frames bytes filled_on trim"
+    "id name key codes_digest cache duration_s builtin transcript times_used transcript_unchecked description notes "
+    "tags language consent colour created last_used num_clips num_frames bytes filled_on trim"
 )
 
 

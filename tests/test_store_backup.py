@@ -212,6 +212,8 @@ def assert_refused(there: Settings, backup: Path, sentence: str) -> None:
         ("PRAGMA user_version = 0", "version 0"),
         ("UPDATE takes SET id = '../../evil'", "an id that is none"),
         ("UPDATE takes SET options = '{'", "cannot be used"),
+        ("UPDATE takes SET script = CAST(x'ff' AS TEXT)", "damaged"),
+        ("UPDATE voices SET notes = CAST(x'c3' AS TEXT)", "damaged"),
         ("UPDATE voices SET tags = 'a'", "cannot be used"),
         ("UPDATE voices SET reference_clip = 'x'", "cannot be used"),
         ("UPDATE clips SET id = 'evil' WHERE id = (SELECT max(id) FROM clips)", "belong to nothing|not in it"),

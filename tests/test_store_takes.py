@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from studio.errors import UnknownTake
+from studio.errors import SettingError, UnknownTake
 from studio.store.takes import Take, TakeLibrary
 
 CODES = np.arange(24, dtype=np.int16).reshape(4, 6)
@@ -98,6 +98,39 @@ def test_removing_takes_row_and_file(takes: TakeLibrary) -> None:
     for again in (takes.get, takes.remove):
         with pytest.raises(UnknownTake):
             again(take.id)
+
+
+def test_a_mark_and_a_note_set_while_it_is_made_stay(takes: TakeLibrary) -> None:
+    take = saved(takes)
+    takes.mark(take.id, favourite=True)
+    takes.annotate(take.id, "  The good one. ")
+    takes.save(replace(take, partial=False, duration=1.5))
+    read = takes.get(take.id)
+    assert (read.favourite, read.note, read.partial, read.duration) == (True, "The good one.", False, 1.5)
+    assert not takes.mark(take.id, favourite=False).favourite
+    assert takes.annotate(take.id, "").note == ""
+    with pytest.raises(SettingError, match="at most 2,000"):
+        takes.annotate(take.id, "x" * 2_001)
+    with pytest.raises(UnknownTake):
+        takes.mark("f" * 32, favourite=True)
+
+
+def test_takes_are_found_by_every_word_of_text_voice_and_note_in_any_case(takes: TakeLibrary) -> None:
+    first = saved(takes, script="Die Straße ist LANG.", voice_name="Zoë")
+    second = saved(takes, script="100 % sure", voice_name="Bob")
+    takes.annotate(second.id, "Für Ada")
+    takes.mark(second.id, favourite=True)
+
+    def found(words: str) -> list[str]:
+        identifiers = [take.id for take in takes.list(search=words)]
+        assert len(identifiers) == takes.count(search=words)
+        return identifiers
+
+    assert found("strasse ZOË") == found("lang") == [first.id]
+    assert found("FÜR sure") == found("%") == found("bob") == [second.id]
+    assert found("lang bob") == found("_") == found("' OR 1 --") == []
+    assert [take.id for take in takes.list(favourites=True)] == [second.id]
+    assert takes.count(search="lang", favourites=True) == 0
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,5 @@
 import threading
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +8,15 @@ from toy_voice import toy_voice
 
 from studio.engine.embedded import EmbeddedEngine
 from studio.engine.sampling import SamplingOptions
-from studio.errors import BadPauseTag, ClipError, NameTaken, NothingToSpeak, StorageError, UnspeakableScript
+from studio.errors import (
+    BadPauseTag,
+    ClipError,
+    NameTaken,
+    NothingToSpeak,
+    OtherEngine,
+    StorageError,
+    UnspeakableScript,
+)
 from studio.reference import ReferenceDesk
 from studio.settings import Settings, assets_dir
 from studio.store.code_cache import CodeCache
@@ -251,3 +260,29 @@ def test_the_built_in_voices_are_filled_once_and_stay(synthesizer, engine, setti
     again = assemble(engine, settings)
     again.fill_builtins()
     assert again.voices.list() == voices
+
+
+def test_a_take_again_has_the_same_samples_though_its_voice_and_codes_are_gone(synthesizer, engine, settings):
+    voice = synthesizer.add_voice(CLIP, VoiceDetails(name="Clara")).voice
+    options = SamplingOptions(seed=5, speed=1.25, temperature=0.7, top_k=9)
+    speech = synthesizer.speak(SCRIPT, voice=voice, clip=None, options=options)
+    sound = joined(speech)
+    synthesizer.voices.remove(voice.id)
+    later = assemble(engine, settings)
+    again = later.again(later.takes.get(speech.take_id))
+    assert np.array_equal(joined(again), sound)
+    first, second = (later.takes.get(each.take_id) for each in (speech, again))
+    assert first.id != second.id
+    assert (second.pcm_digest, second.options, second.seed) == (first.pcm_digest, first.options, 5)
+    assert (second.voice_name, second.cache, second.codes_digest) == ("Clara", "kept", first.codes_digest)
+    assert later.desk.cache.counters()["fills"] == 1
+
+
+def test_a_take_of_another_engine_or_revision_is_not_made_again(synthesizer):
+    speech = speak(synthesizer)
+    joined(speech)
+    take = synthesizer.takes.get(speech.take_id)
+    for other in (replace(take, engine="moss"), replace(take, revision="older")):
+        with pytest.raises(OtherEngine, match="'embedded', revision toy is loaded"):
+            synthesizer.again(other)
+    assert synthesizer.takes.count() == 1

@@ -122,6 +122,26 @@ def test_an_entry_that_is_here_wins_and_the_difference_is_told(here: Studio, the
     assert again.differences == imported.differences
 
 
+def test_an_id_that_anything_here_has_is_not_taken_over(here: Studio, there: Studio) -> None:
+    rich = there.add_rich()
+    (second,) = [clip for clip in there.voices.clips.list(rich.id) if not clip.is_reference]
+    named = there.add(replace(DETAILS, name="e" * 32), seed=5)
+    content = members(here.export(here.add(replace(DETAILS, name="New"))))
+    before = there.state()
+    for number, taken in enumerate((rich.id, second.id, named.name)):
+
+        def take_id(manifest, taken=taken) -> None:
+            manifest["voice"]["id"] = taken
+
+        imported = take_in(there, zipped(here.folder / f"{number}.zip", told(content, take_id)))
+        assert imported.voice.id not in (rich.id, second.id, named.id, named.name)
+    after = there.state()
+    for table in ("voices", "clips", "codes"):
+        assert set(before[table]) <= set(after[table])
+    assert before["files"].items() <= after["files"].items()
+    assert there.voices.get(named.name).id == named.id
+
+
 def test_codes_of_another_codec_are_left_aside_and_filled_at_first_use(here: Studio, tmp_path: Path) -> None:
     other = Studio(tmp_path / "other", other_codec(digest="b" * 64))
     imported = take_in(other, here.export(here.add()))

@@ -36,13 +36,13 @@ def convert(take: Path, target: Path) -> None:
     SettingError for another ending, or a sample rate that MP3 has not; StorageError where reading or writing fails.
     """
     check_format(target.suffix)
-    how = FORMATS[target.suffix.lower()]
+    how = dict(FORMATS[target.suffix.lower()])
     try:
         with take.open("rb") as file, soundfile.SoundFile(file) as source:
             if how["format"] == "MP3" and source.samplerate not in MP3_RATES:
                 raise SettingError("The format", target.suffix, f"MP3 has no {source.samplerate:,} Hz; choose .ogg.")
             if how["format"] == "WAV" and source.frames * source.channels * 2 > _LARGEST_WAV:
-                how = how | {"format": "RF64"}
+                how["format"] = "RF64"
             with soundfile.SoundFile(target, "w", source.samplerate, source.channels, **how) as written:
                 for block in source.blocks(_BLOCK, dtype="int16", always_2d=True):
                     written.write(block)

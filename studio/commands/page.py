@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 from studio.commands.session import session_of
+from studio.commands.takes import keep_to_bound
 
 
 def ui(
@@ -23,5 +24,7 @@ def ui(
     session = session_of(context)
     say = partial(print, flush=True)
     say("Loading the voice model.")
-    launch(session.open_library(), session.settings, options, say).wait()
+    synthesizer = session.open_library()
+    keep_to_bound(session, say)
+    launch(synthesizer, session.settings, options, say).wait()
     raise typer.Exit(130)

@@ -1,5 +1,6 @@
 """`takes`: what was spoken: look at it, write it in another format, speak it again, mark it, remove it."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,6 +11,7 @@ from studio.commands.session import Session, print_record, session_of
 from studio.commands.speak import finish
 
 if TYPE_CHECKING:
+    from studio.store.take_bound import TakesBound
     from studio.store.takes import Take, TakeLibrary
 
 group = typer.Typer(help="The takes that were spoken.", rich_markup_mode=None)
@@ -120,11 +122,8 @@ def bound(
     as_json: Json = False,
 ) -> None:
     """Show how much disk the takes use and which would have to go; nothing goes without --confirm."""
-    from studio.store.take_bound import TAKES_BYTES, TakesBound
-
     session = session_of(context)
-    allowed = TAKES_BYTES if megabytes is None else megabytes * 2**20
-    limit = TakesBound(session.settings.database, library(session), bound=allowed)
+    limit = bound_of(session, megabytes)
     warning = limit.look()
     removed = limit.confirm(warning) if confirm else []
     if as_json:
@@ -140,6 +139,24 @@ def bound(
         )
         return
     print(f"{len(removed)} takes were removed." if confirm else str(warning))
+
+
+def keep_to_bound(session: Session, say: Callable[[str], None]) -> None:
+    """Removes what an earlier run announced, announces what is to go in a later one, and says both."""
+    limit = bound_of(session, None)
+    removed = limit.enforce()
+    if removed:
+        say(f"{len(removed)} takes were removed, as was said before: the takes were over their bound.")
+    warning = limit.announce()
+    if warning.over_bound:
+        say(str(warning))
+
+
+def bound_of(session: Session, megabytes: int | None) -> "TakesBound":
+    from studio.store.take_bound import TakesBound
+
+    allowed = session.settings.takes_mb if megabytes is None else megabytes
+    return TakesBound(session.settings.database, library(session), bound=allowed * 2**20)
 
 
 def library(session: Session) -> "TakeLibrary":

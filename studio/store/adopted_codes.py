@@ -46,13 +46,17 @@ def adopt(db: Database, entry: AdoptedCodes) -> str:
     retired = db.execute("SELECT digest FROM tombstones WHERE key = ?", [entry.key]).fetchone()
     if inserted and retired is not None and retired[0] != entry.digest:
         counters.add(db, "changes", 1)
-    return db.execute("SELECT digest FROM codes WHERE key = ?", [entry.key]).fetchone()[0]
+    # As bytes, because damaged text must not raise: such a row is mended when it is used.
+    standing = db.execute("SELECT CAST(digest AS BLOB) FROM codes WHERE key = ?", [entry.key]).fetchone()[0]
+    return standing.decode(errors="replace")
 
 
 def stored(db: Database, key: str) -> AdoptedCodes | None:
     """The entry of a key as another library would take it over; None where there is none or it is damaged."""
     row = db.execute(
-        "SELECT codec, codes, num_codebooks, num_frames, digest, provenance FROM codes WHERE key = ?", [key]
+        """SELECT CAST(codec AS BLOB), codes, num_codebooks, num_frames, CAST(digest AS BLOB), CAST(provenance AS BLOB)
+           FROM codes WHERE key = ?""",
+        [key],
     ).fetchone()
     if row is None:
         return None
@@ -60,8 +64,10 @@ def stored(db: Database, key: str) -> AdoptedCodes | None:
     try:
         codes = packed_codes.unpack(packed, num_codebooks, num_frames)
         known = Provenance.from_json(provenance)
+        found = packed_codes.digest(packed, num_codebooks, num_frames)
+        codec = codec.decode()
     except ValueError:
         return None
-    if packed_codes.digest(packed, num_codebooks, num_frames) != digest:
+    if found.encode() != digest:
         return None
-    return AdoptedCodes(key=key, codec=codec, codes=codes, digest=digest, provenance=known)
+    return AdoptedCodes(key=key, codec=codec, codes=codes, digest=found, provenance=known)

@@ -25,8 +25,9 @@ def check_database(path: Path, clips: set[str], missing: Sequence[str], refusal:
         _check_file(path, refusal)
         with connection(path) as db:
             _check_schema(db, refusal)
+            _read_all(db)
             _check_rows(db, clips | set(missing), refusal)
-    except (sqlite3.DatabaseError, StorageError) as error:
+    except (sqlite3.DatabaseError, UnicodeDecodeError, StorageError) as error:
         raise refusal(f"its database is damaged ({error})") from error
 
 
@@ -54,6 +55,13 @@ def _check_schema(db: Database, refusal: Callable[[str], Exception]) -> None:
 
 def _statements(db: Database) -> dict[str, str]:
     return dict(db.execute("SELECT name, coalesce(sql, '') FROM sqlite_schema").fetchall())
+
+
+def _read_all(db: Database) -> None:
+    """Text that is no UTF-8 passes SQLite's own check, and raises when it is read."""
+    for table in ("voices", "clips", "clip_codes", "takes", "codes", "sources", "tombstones", "counters"):
+        for _ in db.execute(f"SELECT * FROM {table}"):  # noqa: S608 - our own names
+            pass
 
 
 def _check_rows(db: Database, known: set[str], refusal: Callable[[str], Exception]) -> None:

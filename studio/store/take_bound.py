@@ -7,8 +7,6 @@ from pathlib import Path
 from studio.store.database import connection, transaction
 from studio.store.takes import Take, TakeLibrary
 
-TAKES_BYTES = 10 * 2**30
-
 
 @dataclass(frozen=True, kw_only=True)
 class TakesWarning:
@@ -35,17 +33,17 @@ class TakesWarning:
             return size
         count = len(self.due) + len(self.announced)
         if not count:
-            return f"{size} All that could go are favourites, so all stay."
+            return f"{size} The rest are favourites, so all stay."
         return (
             f"{size} The {count} oldest that are no favourites ({_megabytes(self.due_bytes)}) go when the studio "
-            "starts next. Mark what is to stay as a favourite, export it, or raise the bound."
+            "starts next. Mark what is to stay as a favourite, export it, or raise the bound by STUDIO_TAKES_MB."
         )
 
 
 class TakesBound:
     """Watches over the files of one library during one run of the studio."""
 
-    def __init__(self, database: Path, takes: TakeLibrary, *, bound: int = TAKES_BYTES) -> None:
+    def __init__(self, database: Path, takes: TakeLibrary, *, bound: int) -> None:
         if bound < 0:
             raise ValueError(f"a bound of {bound} bytes")
         self._database = database

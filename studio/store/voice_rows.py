@@ -2,6 +2,7 @@
 
 import json
 import time
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -141,6 +142,14 @@ def refuse_taken(db: Database, name: str, *, identifier: str) -> None:
         "SELECT 1 FROM voices WHERE (folded_name = ? OR id = ?) AND id != ?", [fold(name), name, identifier]
     ).fetchone():
         raise NameTaken(name)
+
+
+def unused_id(db: Database, wanted: str | None) -> str:
+    """The wanted id unless a voice or a clip has it, or a voice is asked for by it; else a new one."""
+    taken = "SELECT 1 FROM voices WHERE id = ?1 OR folded_name = ?1 UNION ALL SELECT 1 FROM clips WHERE id = ?1"
+    if wanted is None or db.execute(taken, [wanted]).fetchone():
+        return uuid.uuid4().hex
+    return wanted
 
 
 def free_name(db: Database, name: str, *, longest: int) -> str:

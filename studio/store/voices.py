@@ -37,6 +37,7 @@ from studio.store.voice_rows import (
     put_voice,
     refuse_taken,
     retire_unshared,
+    unused_id,
     voice_of,
 )
 from studio.store.voice_search import in_order, matching
@@ -71,12 +72,12 @@ class VoiceLibrary:
     ) -> Voice:
         """Saves a voice of several clips, the first its reference, and takes over codes for clips that lack them.
 
-        Where the cache has other codes under the same key these stand, and are noted with the clip. Where anything
-        fails, neither row nor file is left.
+        Where the cache has other codes under the same key these stand, and are noted with the clip. An `identifier`
+        that anything here has becomes another. Where anything fails, neither row nor file is left.
         """
-        identifier = identifier or uuid.uuid4().hex
-        identifiers = [identifier, *(uuid.uuid4().hex for _ in clips[1:])]
         with transaction(self._database) as db:
+            identifier = unused_id(db, identifier)
+            identifiers = [identifier, *(uuid.uuid4().hex for _ in clips[1:])]
             put_voice(db, identifier, checked(details), usage or Usage(), builtin=False)
             standing = {entry.key: adopt(db, entry) for entry in adopted}
             for clip_id, clip in zip(identifiers, clips, strict=True):
