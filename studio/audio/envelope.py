@@ -14,13 +14,15 @@ from studio.audio.waveform import SILENCE_DBFS
 STEP = 0.01
 """Seconds of one level."""
 LOWEST_FREQUENCY = 70.0
-DIGITAL_SILENCE = -100.0
-"""dBFS below which a step was never recorded: it was muted or put in, and says nothing about the room."""
+DIGITAL_SILENCE = -110.0
+"""dB relative to the peak under which a step was never recorded: it was muted or put in, and says nothing about the
+room. Its level is minus infinity."""
 
 _STEP_SAMPLES = round(STEP * SAMPLE_RATE)
 _GATE = 10.0
 """dB under their mean at which steps no longer count as spoken (as in EBU R 128)."""
 _FLOOR_QUANTILE = 0.05
+_LEAST_POWER = 1e-30
 _FLOOR_SMOOTHING = 5
 _ABOVE_FLOOR = 8.0
 _BELOW_SPEECH = 30.0
@@ -29,7 +31,7 @@ _LEAST_BELOW_SPEECH = 12.0
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Levels in dBFS, float64 `(steps,)`, of a channel of which some stretches are speech, in seconds."""
+    """Levels in dBFS, float64 `(steps,)` and not bounded by SILENCE_DBFS, of a channel of which some stretches are speech, in seconds."""
 
     levels: np.ndarray
     speech: list[tuple[float, float]]
@@ -50,11 +52,11 @@ class Envelope:
     @property
     def noise_floor(self) -> float:
         """What is left in the quietest twentieth of the clip, in dBFS: its pauses, or else between its sounds."""
-        recorded = self.levels[self.levels > DIGITAL_SILENCE]
+        recorded = self.levels[np.isfinite(self.levels)]
         if len(recorded) < _FLOOR_SMOOTHING:
             return SILENCE_DBFS
         smooth = np.convolve(_power(recorded), np.full(_FLOOR_SMOOTHING, 1 / _FLOOR_SMOOTHING), "valid")
-        return float(_decibels(np.quantile(smooth, _FLOOR_QUANTILE)))
+        return max(SILENCE_DBFS, float(_decibels(np.quantile(smooth, _FLOOR_QUANTILE))))
 
     @property
     def sounding(self) -> np.ndarray:
@@ -73,8 +75,11 @@ def measure_envelope(channel: np.ndarray, speech: list[tuple[float, float]]) -> 
     spectrum = np.fft.rfft(channel.astype(np.float64))
     spectrum[: round(LOWEST_FREQUENCY * len(channel) / SAMPLE_RATE)] = 0
     voice = np.fft.irfft(spectrum, len(channel))
-    pieces = voice[: steps * _STEP_SAMPLES].reshape(steps, _STEP_SAMPLES)
-    return Envelope(_decibels(np.mean(np.square(pieces), axis=1)), speech)
+    pieces, plain = (each[: steps * _STEP_SAMPLES].reshape(steps, _STEP_SAMPLES) for each in (voice, channel))
+    levels = _decibels(np.mean(np.square(pieces), axis=1))
+    muted = plain.var(axis=1) <= np.square(np.abs(channel).max()) * 10 ** (DIGITAL_SILENCE / 10)
+    levels[muted] = -np.inf  # the filter rings into them
+    return Envelope(levels, speech)
 
 
 def gated_level(levels: np.ndarray) -> float:
@@ -82,7 +87,7 @@ def gated_level(levels: np.ndarray) -> float:
     if len(levels) == 0:
         return SILENCE_DBFS
     power = _power(levels)
-    return float(_decibels(power[power >= power.mean() * 10 ** (-_GATE / 10)].mean()))
+    return max(SILENCE_DBFS, float(_decibels(power[power >= power.mean() * 10 ** (-_GATE / 10)].mean())))
 
 
 def _power(levels: np.ndarray) -> np.ndarray:
@@ -90,4 +95,4 @@ def _power(levels: np.ndarray) -> np.ndarray:
 
 
 def _decibels(power: np.ndarray) -> np.ndarray:
-    return 10 * np.log10(np.maximum(power, 10 ** (SILENCE_DBFS / 10)))
+    return 10 * np.log10(np.maximum(power, _LEAST_POWER))
