@@ -31,7 +31,7 @@ _LEAST_BELOW_SPEECH = 12.0
 
 @dataclass(frozen=True, eq=False)
 class Envelope:
-    """Levels in dBFS, float64 `(steps,)` and not bounded by SILENCE_DBFS, of a channel of which some stretches are speech, in seconds."""
+    """Levels of a channel in dBFS, float64 `(steps,)`, not bounded by SILENCE_DBFS, and its speech in seconds."""
 
     levels: np.ndarray
     speech: list[tuple[float, float]]
