@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from studio.commands.bench_cache import measure_cache, tell_cache
 from studio.commands.session import Session, print_record, session_of
 
 if TYPE_CHECKING:
@@ -24,9 +25,17 @@ Figures = dict[str, float]
 def bench(
     context: typer.Context,
     runs: Annotated[int, typer.Option(min=1, help="How often each thing is measured.")] = 20,
+    cache: Annotated[bool, typer.Option("--cache", help="Only cache hits, with up to 100,000 entries.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object on one line.")] = False,
 ) -> None:
     """Measure speed and memory. Close other programs first: what else runs is measured too."""
+    if cache:
+        records = measure_cache()
+        if as_json:
+            print_record({"cache": records})
+        else:
+            tell_cache(records)
+        return
     session = session_of(context)
     with tempfile.TemporaryDirectory() as folder:
         own = replace(session, settings=replace(session.settings, data_dir=Path(folder)))

@@ -1,7 +1,7 @@
 """The engine that needs no download: the studio's own voice model, on the CPU."""
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 
 import numpy as np
 import torch
@@ -10,6 +10,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from studio.audio.resample import resample
 from studio.audio.waveform import Waveform, to_pcm
 from studio.engine.aligned_generation import FrameGenerator, FrameSampling
+from studio.engine.batched_encode import encode_padded
 from studio.engine.checkpoints import VoiceModel
 from studio.engine.harmonic_codec import FRAME, DecoderState
 from studio.engine.harmonic_signal import SAMPLE_RATE
@@ -88,6 +89,10 @@ class EmbeddedEngine:
     def encode(self, prepared: Waveform) -> Encoded:
         """Batch 1, the whole clip in one pass, float32, one thread, plain attention: the canonical value."""
         return self._lanes.run(lambda: self._encode(prepared))
+
+    def encode_together(self, clips: Sequence[np.ndarray], num_threads: int) -> list[np.ndarray]:
+        """Codes of prepared clips `(1, samples)` in one padded batch: not canonical, for comparing only."""
+        return encode_padded(self._model.codec.encode, clips, hop_length=FRAME, num_threads=num_threads)
 
     @torch.inference_mode()
     def _encode(self, prepared: Waveform) -> Encoded:
