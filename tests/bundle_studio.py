@@ -1,5 +1,6 @@
 """A library on a folder of its own around an engine that counts its encodes; and ways to spoil a zip file."""
 
+import hashlib
 import io
 import json
 import zipfile
@@ -8,10 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from counting_engine import CODEC, CountingEngine, encoded_file, talk
+from test_store_takes import new_take
 
 from studio.casting import add_clip, add_voice
 from studio.engine.interface import CodecIdentity
 from studio.reference import ReferenceDesk
+from studio.settings import Settings
+from studio.store.backup import back_up
 from studio.store.code_cache import CodeCache
 from studio.store.database import connection
 from studio.store.takes import TakeLibrary
@@ -69,6 +73,30 @@ class Studio:
         folder = self.folder / "clips"
         files = {path.name: path.read_bytes() for path in folder.iterdir()} if folder.is_dir() else {}
         return tables | {"files": files, "around": sorted(path.name for path in self.folder.parent.iterdir())}
+
+
+def with_a_take(folder: Path) -> Studio:
+    """A library with a voice of two clips and a take."""
+    studio = Studio(folder)
+    studio.add_rich()
+    take = studio.takes.save(new_take(note="Keep."))
+    studio.takes.path(take.id).write_bytes(b"RIFF sound")
+    return studio
+
+
+def saved(studio: Studio, *, take_sound: bool = True) -> Path:
+    """A backup of the library, beside its folder."""
+    back_up(Settings(data_dir=studio.folder), studio.folder.parent / "all.zip", take_sound=take_sound)
+    return studio.folder.parent / "all.zip"
+
+
+def rewritten(path: Path, content: dict[str, bytes], database: bytes) -> Path:
+    """A backup with another database, its digest and size told truly."""
+
+    def tell(manifest: dict[str, Any]) -> None:
+        manifest["files"]["studio.db"] = {"digest": hashlib.sha256(database).hexdigest(), "num_bytes": len(database)}
+
+    return zipped(path, told(content | {"studio.db": database}, tell))
 
 
 def members(path: Path) -> dict[str, bytes]:

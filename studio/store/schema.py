@@ -139,6 +139,13 @@ def m004_clips(db: Database) -> None:
         INSERT INTO clip_codes (clip_id, codec, key, codes_digest)
             SELECT voice_id, codec, key, codes_digest FROM voice_codes;
         DROP TABLE voice_codes;
+    """)
+    _m004_columns(db)
+
+
+def _m004_columns(db: Database) -> None:
+    """What clips say goes from voices; what owners say comes to voices and takes."""
+    db.executescript("""
         ALTER TABLE voices ADD COLUMN reference_clip TEXT NOT NULL DEFAULT '';
         UPDATE voices SET reference_clip = id;
         ALTER TABLE voices ADD COLUMN notes TEXT NOT NULL DEFAULT '';
