@@ -11,7 +11,8 @@
   function list(root, props, watch, trigger) {
     const rows = find("[data-rows]", root);
     const render = () => {
-      const { items = [], selected = null, more = false, note } = props.value ?? {};
+      const { items = [], selected = null, more = false, note, warning } = props.value ?? {};
+      if (warning) find("[data-warning]", root).textContent = warning;
       const present = new Map(Array.from(rows.children, (row) => [row.dataset.id, row]));
       const wanted = items.map(({ id, html }) => {
         const row = present.get(id);

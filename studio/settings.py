@@ -24,6 +24,8 @@ class Settings:
     """Megabytes (2^20 bytes) of codes kept on disk; those of saved voices stay beyond it."""
     takes_mb: int = 10_240
     """Megabytes of takes kept on disk; what goes beyond it is announced first, and favourites stay."""
+    asr_dir: Path | None = None
+    """Folder of a Whisper model that writes down what clips say."""
 
     def __post_init__(self) -> None:
         if self.device not in DEVICES:
@@ -40,7 +42,7 @@ class Settings:
         cls, *, data_dir: Path | None = None, device: str | None = None, lanes: int | None = None
     ) -> "Settings":
         """Explicit arguments win over STUDIO_DATA_DIR, STUDIO_DEVICE, STUDIO_LANES, STUDIO_CACHE_MB, STUDIO_TAKES_MB,
-        and these over the platform's defaults."""
+        STUDIO_ASR_DIR, and these over the platform's defaults."""
         chosen = data_dir or os.environ.get("STUDIO_DATA_DIR") or platformdirs.user_data_dir("solo-studio", False)
         return cls(
             data_dir=Path(chosen).expanduser(),
@@ -48,6 +50,7 @@ class Settings:
             lanes=_whole_number("STUDIO_LANES", 1) if lanes is None else lanes,
             cache_mb=_whole_number("STUDIO_CACHE_MB", 512),
             takes_mb=_whole_number("STUDIO_TAKES_MB", 10_240),
+            asr_dir=Path(asr_dir).expanduser() if (asr_dir := os.environ.get("STUDIO_ASR_DIR")) else None,
         )
 
     @property

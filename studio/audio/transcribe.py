@@ -25,7 +25,7 @@ class Transcriber:
     """A Whisper model in CTranslate2's format, from a folder; loaded at the first clip and kept. May be used from any
     thread, one clip at a time."""
 
-    def __init__(self, folder: Path, *, num_threads: int = 2) -> None:
+    def __init__(self, folder: Path | None, *, num_threads: int = 2) -> None:
         self._folder, self._num_threads = folder, num_threads
         self._model: WhisperModel | None = None
         self._lock = threading.Lock()
@@ -34,9 +34,13 @@ class Transcriber:
         """NoTranscriber, with the cure, where the extra or the model is missing; quick, and loads nothing."""
         if importlib.util.find_spec("faster_whisper") is None:
             raise NoTranscriber("the extra is not installed", "run `pip install -c constraints.txt 'solo-studio[asr]'`")
-        missing = [name for name in NEEDED_FILES if not (self._folder / name).is_file()]
+        if self._folder is None:
+            cure = "set STUDIO_ASR_DIR to a folder with a Whisper model in CTranslate2's format"
+            raise NoTranscriber("no model is named", cure)
+        folder = self._folder
+        missing = [name for name in NEEDED_FILES if not (folder / name).is_file()]
         if missing:
-            reason = f"{self._folder} has no {missing[0]}"
+            reason = f"{folder} has no {missing[0]}"
             raise NoTranscriber(reason, "name a folder with a Whisper model in CTranslate2's format")
 
     def transcribe(self, clip: Waveform, *, language: str | None = None) -> str:

@@ -43,12 +43,17 @@ def add(
     colour: Annotated[str, typer.Option(help="The colour of its picture, #rrggbb.")] = "",
     start: Start = None,
     end: End = None,
+    transcribe: Annotated[bool, typer.Option("--transcribe", help="Let Whisper write down what is said.")] = False,
     as_json: Json = False,
 ) -> None:
     """Save a voice; its codes are made now, once."""
     from studio.store.voice_records import VoiceDetails, checked
 
     check_clip(clip)
+    if transcribe and transcript:
+        raise SettingError("--transcribe", "used with --transcript", "choose one of them.")
+    if transcribe:
+        transcript = written_down(context, clip, span(start, end))
     details = VoiceDetails(
         name=name,
         transcript=transcript,
@@ -66,6 +71,18 @@ def add(
     if transcript and not synthesizer.engine.uses_transcript:
         print(f"The transcript is kept; the engine {synthesizer.engine.name!r} does not use it.", file=sys.stderr)
     show_line(added.voice, cache=added.reference.outcome, as_json=as_json)
+
+
+def written_down(context: typer.Context, clip: Path, trim: tuple[float, float] | None) -> str:
+    """What is said in a clip or in a part of it."""
+    from studio.audio.files import read
+    from studio.audio.transcribe import Transcriber
+    from studio.reference_key import trim_to_span
+
+    transcriber = Transcriber(session_of(context).settings.asr_dir)
+    transcriber.check()
+    waveform = read(clip, name=clip.name)
+    return transcriber.transcribe(waveform.slice(*trim_to_span(waveform, trim)))
 
 
 @group.command("list")

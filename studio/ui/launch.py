@@ -84,7 +84,7 @@ def launch(
     from studio.ui.page import build_page, theme  # gradio reads the environment when it is imported
 
     jobs = SpeechJobs()
-    blocks = build_page(synthesizer)
+    blocks = build_page(synthesizer, settings)
     port = free_port(options.host, options.port)
     if port != options.port:
         say(f"Port {options.port} is in use, so the page is on {port}.")

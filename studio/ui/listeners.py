@@ -7,7 +7,12 @@ from typing import Any
 
 import gradio as gr
 
+from studio.audio.files import read
+from studio.audio.transcribe import Transcriber
 from studio.errors import ClipError, SettingError, StudioError
+from studio.reference_key import trim_to_span
+from studio.settings import Settings
+from studio.store.take_bound import TakesBound
 from studio.store.voice_records import Voice, VoiceDetails
 from studio.synthesis import Synthesizer
 from studio.ui.cards import take_list, voice_list
@@ -16,14 +21,17 @@ from studio.ui.totals import totals_section
 
 TAKES_SHOWN = 20
 USUAL_ORDER = "own first"
+_NO_CLIP = "There is no clip yet. Drop a file or record one, then make the voice."
 _GONE = "The voice that was selected here has been removed. Choose another one."
 
 
 class Page:
     """The listeners of the page. They hold nothing of a visitor: what is chosen lives in the visitor's browser."""
 
-    def __init__(self, synthesizer: Synthesizer) -> None:
+    def __init__(self, synthesizer: Synthesizer, settings: Settings) -> None:
         self._synthesizer = synthesizer
+        self._transcriber = Transcriber(settings.asr_dir)
+        self._bound = TakesBound(settings.database, synthesizer.takes, bound=settings.takes_mb * 2**20)
 
     def open(self, selected: str | None) -> tuple[Any, Any, str, str | None]:
         """Voices, takes, totals and the voice that is selected: the stored one, or the first on a first visit."""
@@ -34,7 +42,10 @@ class Page:
         gone = selected is not None and selected not in known
         selected = None if gone else selected
         shown = self._voices(selected) | ({"note": _GONE} if gone else {})
-        return shown, self._takes(TAKES_SHOWN), self._totals(), selected
+        takes, room = self._takes(TAKES_SHOWN), self._bound.look()
+        if room.over_bound:
+            takes["warning"] = str(room)
+        return shown, takes, self._totals(), selected
 
     def refresh(
         self, selected: str | None, search: str, order: str, sought: str, starred: bool
@@ -59,6 +70,18 @@ class Page:
         data = event._data if isinstance(event._data, dict) else {}
         return _seconds(data.get("start")), _seconds(data.get("end"))
 
+    def transcribe(self, clip: str | None, start: float | None, end: float | None) -> str:
+        """What is said in the part of the clip that is to be used."""
+        return self._asking(lambda: self._words(clip, _trim(start, end)))
+
+    def _words(self, clip: str | None, trim: tuple[float, float] | None) -> str:
+        if not clip:
+            raise ClipError(_NO_CLIP)
+        self._transcriber.check()
+        path = Path(clip)
+        waveform = read(path, name=path.name)
+        return self._transcriber.transcribe(waveform.slice(*trim_to_span(waveform, trim)))
+
     def add_voice(
         self, clip: str | None, start: float | None, end: float | None, name: str, transcript: str, consent: str
     ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any, str]:
@@ -72,7 +95,7 @@ class Page:
         self, clip: str | None, trim: tuple[float, float] | None, name: str, transcript: str, consent: str
     ) -> Voice:
         if not clip:
-            raise ClipError("There is no clip yet. Drop a file or record one, then make the voice.")
+            raise ClipError(_NO_CLIP)
         if not name.strip():
             raise SettingError("The name of a voice", "blank", "type how it is to be called here.")
         path = Path(clip)

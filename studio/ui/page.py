@@ -6,6 +6,7 @@ import gradio as gr
 from gradio.themes import Base, Font
 
 from studio.server.routes import PREFIX
+from studio.settings import Settings
 from studio.synthesis import Synthesizer
 from studio.ui.findings import NOTHING_FOUND
 from studio.ui.listeners import USUAL_ORDER, Page
@@ -38,9 +39,9 @@ def theme() -> Base:
     return Base(font=plain, font_mono=[Font("monospace")])
 
 
-def build_page(synthesizer: Synthesizer) -> gr.Blocks:
+def build_page(synthesizer: Synthesizer, settings: Settings) -> gr.Blocks:
     """The whole page around one Synthesizer."""
-    page = Page(synthesizer)
+    page = Page(synthesizer, settings)
     with gr.Blocks(title="Solo Studio", analytics_enabled=False, delete_cache=(3600, 86400), fill_width=True) as blocks:
         selected = gr.BrowserState(None, storage_key="solo-studio-voice", secret="solo-studio")  # noqa: S106
         _header(synthesizer)
@@ -60,7 +61,7 @@ def build_page(synthesizer: Synthesizer) -> gr.Blocks:
                     sought, starred = _take_tools()
                     takes = _list("takes", _NO_TAKES, older=True)
                 totals = gr.HTML(apply_default_css=False, elem_id="totals")
-        clip, findings, start, end, name, transcript, consent, add = form
+        clip, findings, start, end, name, transcript, write, consent, add = form
         quiet: dict[str, Any] = {"show_progress": "hidden", "api_visibility": "private"}
         # Quicker, and for what has no message: those travel by the queue.
         light: dict[str, Any] = quiet | {"queue": False}
@@ -81,6 +82,15 @@ def build_page(synthesizer: Synthesizer) -> gr.Blocks:
         stage.ended(page.refresh, shown, [voices, takes, totals], **light)
         clip.change(page.listen, [clip], [findings, start, end], **quiet)
         findings.trim(page.trim, None, [start, end], **quiet)
+        write.click(
+            page.transcribe,
+            [clip, start, end],
+            [transcript],
+            concurrency_limit=1,
+            show_progress="minimal",
+            show_progress_on=[write],
+            api_visibility="private",
+        )
         add.click(
             page.add_voice,
             [clip, start, end, name, transcript, consent],
@@ -118,10 +128,11 @@ def _title(of: str, title: str, *, tools: str = "") -> gr.HTML:
 
 def _list(elem_id: str, empty: str, *, older: bool = False) -> gr.HTML:
     more = '<button type="button" class="quiet-button more" data-more>Show older takes</button>' if older else ""
+    warning = '<p class="lost" data-warning></p>' if older else ""
     role = ' role="radiogroup"' if elem_id == "voices" else ""
     return gr.HTML(
         {"items": []},
-        html_template=f'<section aria-labelledby="{elem_id}-title">'
+        html_template=f'<section aria-labelledby="{elem_id}-title">{warning}'
         f'<div{role} aria-labelledby="{elem_id}-title"><ul data-rows></ul></div>'
         f'<p class="empty">{empty}</p>{more}</section>',
         js_on_load=_LIST,
@@ -158,7 +169,9 @@ def _take_tools() -> tuple[gr.Textbox, gr.Checkbox]:
     return sought, starred
 
 
-def _clip_form() -> tuple[gr.Audio, gr.HTML, gr.Number, gr.Number, gr.Textbox, gr.Textbox, gr.Textbox, gr.Button]:
+def _clip_form() -> tuple[
+    gr.Audio, gr.HTML, gr.Number, gr.Number, gr.Textbox, gr.Textbox, gr.Button, gr.Textbox, gr.Button
+]:
     with gr.Column(elem_id="new-voice"):
         gr.HTML(
             '<h2>New voice</h2><p class="hint">3 to 10 seconds of one person speaking, ending in a pause. '
@@ -185,11 +198,12 @@ def _clip_form() -> tuple[gr.Audio, gr.HTML, gr.Number, gr.Number, gr.Textbox, g
         transcript = gr.Textbox(
             label="What is said in it (optional)", lines=1, max_lines=3, max_length=2000, elem_id="transcript"
         )
+        write = gr.Button("Write it down for me", elem_id="write", size="sm")
         consent = gr.Textbox(
             label="Whose voice it is, and that they agreed (optional)", max_length=2000, elem_id="consent"
         )
         add = gr.Button("Make this voice", elem_id="add-voice")
-    return clip, findings, start, end, name, transcript, consent, add
+    return clip, findings, start, end, name, transcript, write, consent, add
 
 
 def _script_form() -> tuple[gr.Textbox, gr.Slider, gr.Textbox, gr.Button, gr.Button]:
@@ -199,7 +213,7 @@ def _script_form() -> tuple[gr.Textbox, gr.Slider, gr.Textbox, gr.Button, gr.But
         seed = gr.Textbox(label="Seed", placeholder="blank: random", max_length=10, elem_id="seed")
     with gr.Row(elem_id="transport"):
         speak = gr.Button("Speak", variant="primary", elem_id="speak")
-        stop = gr.Button("Stop", elem_id="stop", interactive=True)
+        stop = gr.Button("Stop", elem_id="stop", interactive=False)
     return script, speed, seed, speak, stop
 
 

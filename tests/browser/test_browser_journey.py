@@ -133,8 +133,9 @@ def test_a_take_downloads_under_a_safe_name_and_goes_when_removed(studio_page, t
     studio_page.write("Yes, you may!")
     take = studio_page.speak()["status"]["take"]
     row = studio_page.page.locator("#takes li").first
+    row.get_by_text("Download").click()
     with studio_page.page.expect_download() as download:
-        row.get_by_text("Download").click()
+        row.get_by_role("link", name="wav").click()
     assert download.value.suggested_filename.endswith(f"yes-you-may-{take[:8]}.wav")
     row.get_by_role("button", name="Remove").click()
     studio_page.page.click("dialog button[value=yes]")
