@@ -41,7 +41,8 @@ def test_guidance_leads_away_from_what_would_be_said_without_the_text():
         prefix = torch.from_numpy(REFERENCE.T.astype(np.int64))[None]
         alignment = align(model.log_durations(model.text(torch.tensor([phonemes])), prefix)[0], 1.0)
         spoken = teacher_forced(model, phonemes, alignment, REFERENCE, codes)
-        model.text.to_frame.weight.zero_(), model.text.to_frame.bias.zero_()
+        model.text.to_frame.weight.zero_()
+        model.text.to_frame.bias.zero_()
         unspoken = teacher_forced(model, phonemes, alignment, REFERENCE, codes)
     assert torch.equal((unspoken + 3 * (spoken - unspoken)).argmax(-1).T, codes)
     assert not torch.equal(spoken.argmax(-1).T, codes)

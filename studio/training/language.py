@@ -4,6 +4,7 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import cast
 
 import numpy as np
 import torch
@@ -185,23 +186,24 @@ def train(
     generator = torch.Generator().manual_seed(options.seed)
     batches = Batches(examples, options, model.config.num_codebooks)
     check = Batches(held_out, options, model.config.num_codebooks).next()
-    averaged = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
+    averaging = AveragedModel(model, multi_avg_fn=get_ema_multi_avg_fn(options.averaging))
+    averaged = cast(AlignedModel, averaging.module)
     optimiser = torch.optim.AdamW(model.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.1)
     started, kept, step, recent = time.monotonic(), 0.0, 0, []
     while (elapsed := (time.monotonic() - started) / 60) < options.minutes:
         rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
         optimiser.param_groups[0]["lr"] = rate * max(0.02, 1 - elapsed / options.minutes)
         recent.append(optimise(model, batches.next(), optimiser, options, generator))
-        averaged.update_parameters(model)
+        averaging.update_parameters(model)
         step += 1
         if step % 50 == 0:
             log.info("step %d, %.1f min, trained %s", step, elapsed, _figures(recent[-50:]))
             recent.clear()
         if elapsed - kept > 5:
             kept = elapsed
-            log.info("held out %s", _figures([held_out_losses(averaged.module, check)]))
-            keep(averaged.module)
-    keep(averaged.module)
+            log.info("held out %s", _figures([held_out_losses(averaged, check)]))
+            keep(averaged)
+    keep(averaged)
 
 
 def optimise(
