@@ -1,5 +1,6 @@
 """What the page says when something is wrong, and what it keeps to itself."""
 
+import shutil
 from pathlib import Path
 
 import httpx
@@ -92,7 +93,9 @@ def test_a_voice_removed_elsewhere_is_said_and_nothing_else_speaks(studio_page, 
 
 
 def test_a_password_closes_every_route_until_the_login(tmp_path: Path, filled_library: Path, browser: BrowserContext):
-    with started(filled_library, "--port", "7940", "--password", "open sesame") as studio:
+    data_dir = tmp_path / "data"
+    shutil.copytree(filled_library, data_dir)
+    with started(data_dir, "--port", "7940", "--password", "open sesame") as studio:
         routes = ["studio/page/player.js", "studio/speech/x", "studio/takes/x/audio", "studio/voices/clara/clip"]
         for route in [*routes, "gradio_api/file=x", "gradio_api/info"]:
             assert httpx.get(studio.url + route).status_code == 401, route
