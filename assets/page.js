@@ -235,6 +235,11 @@
   const press = (event) => {
     clicked = event.timeStamp;
     if (event.target.closest?.("button")) dismiss(); // a new attempt, so the old message goes
+    for (const menu of document.querySelectorAll(".downloads[open]")) {
+      const within = menu.contains(event.target);
+      // After the click has done its work: a link that is hidden under it downloads nothing.
+      if (!within || event.target.closest("a")) setTimeout(() => menu.removeAttribute("open"));
+    }
   };
   addEventListener("click", press, { capture: true });
 
