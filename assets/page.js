@@ -1,10 +1,11 @@
 // The page's own behaviour around the player: lists whose rows keep their focus and their sound, the stage with its
-// waveform and figures, and keys. Needs notices.js before it.
+// waveform and figures, and keys. Needs notices.js and voice.js before it.
 
 (() => {
   const player = () => window.studioPlayer;
   const find = (selector, within = document) => within.querySelector(selector);
   const { element, toast, ask, dismiss } = window.studioNotices;
+  const { audition, silence } = window.studioVoice;
 
   // Rows come from the server as {id, html}, already escaped there. Only rows that changed are touched, so a take that
   // plays goes on playing and the keyboard stays where it was.
@@ -36,7 +37,7 @@
     });
     root.addEventListener("click", async ({ target }) => {
       const button = target.closest("button");
-      if (button?.dataset.play) audition(button);
+      if (button?.dataset.play) audition(button, button.dataset.play, toast);
       if (button?.dataset.star) keep(button.dataset.star, { favourite: button.getAttribute("aria-pressed") !== "true" });
       if (button?.dataset.again) again(button.dataset.again);
       if (button?.dataset.details) window.studioVoice.open(button.dataset.details, () => trigger("changed", {}));
@@ -69,28 +70,6 @@
     if (date.toDateString() === new Date().toDateString()) return time;
     return `${date.toLocaleDateString([], { day: "numeric", month: "short" })}, ${time}`;
   }
-
-  // One clip at a time; the button that started it stops it.
-  const clip = new Audio();
-  let clipButton = null;
-  function audition(button) {
-    const again = clipButton === button;
-    silence();
-    if (again) return;
-    clipButton = button;
-    button.setAttribute("aria-pressed", "true");
-    clip.src = player().root + button.dataset.play;
-    clip.play().catch(() => {
-      silence();
-      toast("This browser cannot play the clip. The voice itself works.");
-    });
-  }
-  function silence() {
-    clip.pause();
-    clipButton?.setAttribute("aria-pressed", "false");
-    clipButton = null;
-  }
-  clip.addEventListener("ended", silence);
 
   const small = (value) => (value < 1 ? Number(value.toPrecision(1)).toString() : value.toFixed(1));
 

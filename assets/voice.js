@@ -50,19 +50,39 @@
   }
   const post = (path, fields = {}) => request(path, JSON.stringify(fields));
 
+  // One clip at a time on the whole page; the button that started it stops it.
+  const sound = new Audio();
+  let playing = null;
+  function audition(button, path, complain) {
+    const again = playing === button;
+    silence();
+    if (again) return;
+    playing = button;
+    button.setAttribute("aria-pressed", "true");
+    sound.src = address(path);
+    sound.play().catch(() => {
+      silence();
+      complain("This browser cannot play the clip. The voice itself works.");
+    });
+  }
+  function silence() {
+    sound.pause();
+    playing?.setAttribute("aria-pressed", "false");
+    playing = null;
+  }
+  sound.addEventListener("ended", silence);
+
   class Sheet {
     constructor(id, changed) {
       this.path = `/voices/${encodeURIComponent(id)}`;
       this.changed = changed;
       this.root = element(SHELL);
-      this.sound = new Audio();
-      this.sound.addEventListener("ended", () => this.hush());
       this.root.addEventListener("click", ({ target }) => this.press(target.closest("[data-act]")));
       this.root.addEventListener("keydown", (event) => {
         if (event.key === "Enter" && event.target.matches("input")) event.preventDefault();
       });
       find("input[type=file]", this.root).addEventListener("change", ({ target }) => this.addClip(target));
-      this.root.addEventListener("close", () => (this.hush(), this.root.remove()));
+      this.root.addEventListener("close", () => (silence(), this.root.remove()));
     }
 
     async open() {
@@ -139,7 +159,7 @@
         refill: () => this.refill(),
         duplicate: () => this.act("Copying…", () => post(`${this.path}/duplicate`)),
         remove: () => this.remove(),
-        hear: () => this.hear(button, row.dataset.id),
+        hear: () => audition(button, `${clip}/audio`, (sentence) => this.say(sentence)),
         choose: () => this.act("Choosing…", () => post(`${clip}/choose`)),
         drop: () => this.act("Removing…", () => post(`${clip}/remove`)),
         trim: () => this.act("Trimming…", () => post(`${clip}/trim`, { trim: this.trim(row) })),
@@ -179,22 +199,6 @@
       const path = `${this.path}/clips?name=${encodeURIComponent(file.name)}`;
       await this.act("Listening to the clip…", () => request(path, file, "application/octet-stream"));
     }
-
-    hear(button, id) {
-      const again = this.button === button;
-      this.hush();
-      if (again) return;
-      this.button = button;
-      button.setAttribute("aria-pressed", "true");
-      this.sound.src = address(`${this.path}/clips/${id}/audio`);
-      this.sound.play().catch(() => (this.hush(), this.say("This browser cannot play the clip. The voice itself works.")));
-    }
-
-    hush() {
-      this.sound.pause();
-      this.button?.setAttribute("aria-pressed", "false");
-      this.button = null;
-    }
   }
 
   const open = (id, changed) => new Sheet(id, changed).open();
@@ -211,5 +215,5 @@
     }
   }
 
-  window.studioVoice ??= { open, take, request, post };
+  window.studioVoice ??= { open, take, post, audition, silence };
 })();

@@ -3,8 +3,11 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from studio.audio.files import read
+from studio.audio.transcribe import Transcriber
 from studio.errors import BuiltInVoice, MissingClip, UnreadableClip
 from studio.reference import LARGEST_UPLOAD, Reference, ReferenceDesk
+from studio.reference_key import trim_to_span
 from studio.store.voice_records import Clip, NewClip, Voice, VoiceCodes, VoiceDetails
 from studio.store.voices import VoiceLibrary
 
@@ -81,6 +84,13 @@ def trim_clip(
     codes, duration = _codes(desk, reference), reference.duration
     trimmed = voices.clips.trim(clip.id, trim, transcript=transcript, codes=codes, duration=duration)
     return AddedClip(clip=trimmed, reference=reference)
+
+
+def write_down(transcriber: Transcriber, source: Path, trim: tuple[float, float] | None) -> str:
+    """What is said in a sound file, or in its part between two times in seconds. Raises NoTranscriber or ClipError."""
+    transcriber.check()
+    clip = read(source, name=source.name)
+    return transcriber.transcribe(clip.slice(*trim_to_span(clip, trim)))
 
 
 def clip_content(source: Path | bytes, name: str) -> bytes:

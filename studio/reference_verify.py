@@ -7,7 +7,7 @@ import numpy as np
 
 from studio.errors import StudioError
 from studio.reference import ReferenceDesk
-from studio.store.code_cache import CachedCodes, Refilled
+from studio.store.code_cache import CachedCodes, Provenance, Refilled
 from studio.store.voice_records import Clip
 from studio.store.voices import Voice, VoiceCodes, VoiceLibrary
 
@@ -72,7 +72,7 @@ def verify_clip(desk: ReferenceDesk, voices: VoiceLibrary, clip: Clip, name: str
     entry = desk.cache.look(clip.key)
     if entry is None:
         return Verification(key=clip.key, name=name, damaged=True, not_checkable="its stored codes are damaged")
-    elsewhere = filled_elsewhere(desk, entry)
+    elsewhere = filled_elsewhere(desk, entry.provenance)
     try:
         key, part = desk.identify(voices.clips.content(clip), name, clip.trim)
         if key != clip.key:
@@ -104,7 +104,7 @@ def verify_cache(desk: ReferenceDesk, voices: VoiceLibrary) -> Iterator[Verifica
         if entry is None:
             yield Verification(key=key, name="", damaged=True, not_checkable=reason)
         else:
-            yield _unchecked(entry, "", filled_elsewhere(desk, entry), reason)
+            yield _unchecked(entry, "", filled_elsewhere(desk, entry.provenance), reason)
 
 
 def refill_voice(desk: ReferenceDesk, voices: VoiceLibrary, voice: Voice) -> VoiceRefill:
@@ -128,9 +128,9 @@ def refill_voice(desk: ReferenceDesk, voices: VoiceLibrary, voice: Voice) -> Voi
     )
 
 
-def filled_elsewhere(desk: ReferenceDesk, entry: CachedCodes) -> tuple[str, ...]:
+def filled_elsewhere(desk: ReferenceDesk, there: Provenance) -> tuple[str, ...]:
     """How the place where an entry was filled differs from this one; it stays valid all the same."""
-    there, here = entry.provenance, desk.engine.environment
+    here = desk.engine.environment
     fields = {"device": "device", "torch_version": "torch", "cuda_version": "CUDA", "num_threads": "threads"}
     return tuple(
         f"{word} {getattr(there, field)}, here {getattr(here, field)}"

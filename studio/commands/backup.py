@@ -8,10 +8,8 @@ from typing import Annotated
 import typer
 
 from studio.commands.named_files import check_place
-from studio.commands.session import print_record, session_of
+from studio.commands.session import Json, print_record, session_of
 from studio.errors import ArchiveError
-
-Json = Annotated[bool, typer.Option("--json", help="Print one object on one line.")]
 
 
 def backup(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from studio.commands.session import Session, print_record, session_of
+from studio.commands.session import Json, Session, print_record, session_of
 
 if TYPE_CHECKING:
     from studio.reference_verify import Verification
@@ -13,30 +13,12 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="The cache of reference codes.", rich_markup_mode=None)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one object on one line.")]
-
-STATS = (
-    "hits_memory",
-    "hits_disk",
-    "misses",
-    "merged",
-    "fills",
-    "failures",
-    "repairs",
-    "changes",
-    "evictions",
-    "entries",
-    "bytes",
-    "encode_seconds",
-    "saved_seconds",
-)
-
 
 @group.command("stats")
 def stats(context: typer.Context, as_json: Json = False) -> None:
     """Show what was found, filled and saved since this data folder was made."""
     counters = open_cache(session_of(context)).counters()
-    figures = {name: counters[name] for name in STATS}
+    figures = dict(sorted(counters.items(), key=lambda item: item[0].endswith("seconds")))  # counts before times
     if as_json:
         print_record(figures)
         return

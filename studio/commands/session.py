@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,6 +17,8 @@ Assemble = Callable[[Settings, str], "Synthesizer"]
 """Settings and the name of an engine to the parts put together, the engine loaded."""
 
 DEFAULT_ENGINE = "embedded"
+
+Json = Annotated[bool, typer.Option("--json", help="Print one object on one line.")]
 
 
 @dataclass(frozen=True, kw_only=True)

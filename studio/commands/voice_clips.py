@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studio.commands.named_files import check_clip
-from studio.commands.session import print_record, session_of
+from studio.commands.session import Json, print_record, session_of
 from studio.errors import SettingError
 
 if TYPE_CHECKING:
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
 
 group = typer.Typer(help="The clips of a voice.", rich_markup_mode=None)
 
-Json = Annotated[bool, typer.Option("--json", help="Print one object on one line.")]
 Which = Annotated[str, typer.Argument(help="Id of the clip; `voices show` lists them.")]
 
 

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from studio.commands.named_files import check_place, writing
-from studio.commands.session import print_record, session_of
+from studio.commands.session import Json, print_record, session_of
 
 if TYPE_CHECKING:
     from studio.bundle_import import Imported
 
-Json = Annotated[bool, typer.Option("--json", help="Print one object on one line.")]
 Which = Annotated[str, typer.Argument(help="Id or name of the voice.")]
 
 

@@ -53,7 +53,10 @@ def add(
     if transcribe and transcript:
         raise SettingError("--transcribe", "used with --transcript", "choose one of them.")
     if transcribe:
-        transcript = written_down(context, clip, span(start, end))
+        from studio.audio.transcribe import Transcriber
+        from studio.casting import write_down
+
+        transcript = write_down(Transcriber(session_of(context).settings.asr_dir), clip, span(start, end))
     details = VoiceDetails(
         name=name,
         transcript=transcript,
@@ -71,18 +74,6 @@ def add(
     if transcript and not synthesizer.engine.uses_transcript:
         print(f"The transcript is kept; the engine {synthesizer.engine.name!r} does not use it.", file=sys.stderr)
     show_line(added.voice, cache=added.reference.outcome, as_json=as_json)
-
-
-def written_down(context: typer.Context, clip: Path, trim: tuple[float, float] | None) -> str:
-    """What is said in a clip or in a part of it."""
-    from studio.audio.files import read
-    from studio.audio.transcribe import Transcriber
-    from studio.reference_key import trim_to_span
-
-    transcriber = Transcriber(session_of(context).settings.asr_dir)
-    transcriber.check()
-    waveform = read(clip, name=clip.name)
-    return transcriber.transcribe(waveform.slice(*trim_to_span(waveform, trim)))
 
 
 @group.command("list")

@@ -9,7 +9,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from studio.bundle_import import Imported, import_voice
-from studio.errors import UnknownVoice
 from studio.server.answers import SAFE_HEADERS, bytes_body, file_stem
 from studio.synthesis import Synthesizer
 from studio.voice_bundle import write_bundle
@@ -33,9 +32,7 @@ class BundleRoutes:
         return JSONResponse({"voice": imported.voice.id, "said": told(imported)}, status_code=201)
 
     def _export(self, identifier: str) -> tuple[bytes, str]:
-        voice = self._synthesizer.voices.get(identifier)
-        if voice.id != identifier:
-            raise UnknownVoice(identifier)
+        voice = self._synthesizer.voices.get_by_id(identifier)
         file = io.BytesIO()
         write_bundle(self._synthesizer.voices, voice, file)
         return file.getvalue(), voice.name

@@ -107,10 +107,8 @@ class LibraryRoutes:
     async def voice_clip(self, request: Request) -> Response:
         identifier = request.path_params["voice"]
         try:
-            voice = await to_thread.run_sync(self._voices.get, identifier)
+            voice = await to_thread.run_sync(self._voices.get_by_id, identifier)
         except NotFound:
-            return problem(NOTHING_HERE, 404)
-        if voice.id != identifier:  # the library also knows names; an address is an id
             return problem(NOTHING_HERE, 404)
         content = await to_thread.run_sync(self._voices.clip_bytes, voice)
         return bytes_response(request, content, audio_type(content))

@@ -25,10 +25,13 @@ def studio_routes(
     """Every route of the studio below `/studio`, each behind `may_enter`."""
     page_files = {name: page_dir / name for name in PAGE_FILES}
     library = LibraryRoutes(synthesizer.takes, synthesizer.voices, page_files)
-    endpoints = [*_speech(SpeechRoutes(synthesizer, jobs)), *_takes(library), *_voices(VoiceRoutes(synthesizer))]
-    endpoints += [("GET", "/voices/{voice}/clip", library.voice_clip), ("GET", "/page/{name}", library.page_file)]
     bundles, voices = BundleRoutes(synthesizer), VoiceRoutes(synthesizer)
-    endpoints.append(("GET", "/voices/{voice}/export", bundles.export))
+    endpoints = [*_speech(SpeechRoutes(synthesizer, jobs)), *_takes(library), *_voices(voices)]
+    endpoints += [
+        ("GET", "/voices/{voice}/clip", library.voice_clip),
+        ("GET", "/voices/{voice}/export", bundles.export),
+        ("GET", "/page/{name}", library.page_file),
+    ]
     uploads: list[_End] = [("POST", "/bundles", bundles.take_in), ("POST", "/voices/{voice}/clips", voices.add_clip)]
     return [
         Route(PREFIX + path, guarded(end, may_enter, upload=upload), methods=[verb])

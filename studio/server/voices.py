@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from studio.casting import add_clip, trim_clip
-from studio.errors import SettingError, UnknownClip, UnknownVoice
+from studio.errors import SettingError, UnknownClip
 from studio.reference_verify import filled_elsewhere, refill_voice, verify_voice
 from studio.server.answers import audio_type, bytes_body, bytes_response, json_body
 from studio.server.voice_sheet import refilled, sheet, verified
@@ -84,12 +84,7 @@ class VoiceRoutes:
         return JSONResponse({"voice": shown, "said": said})
 
     def _voice(self, request: Request) -> Voice:
-        """By id alone: the library also knows names, an address does not."""
-        identifier = request.path_params["voice"]
-        voice = self._voices.get(identifier)
-        if voice.id != identifier:
-            raise UnknownVoice(identifier)
-        return voice
+        return self._voices.get_by_id(request.path_params["voice"])
 
     def _clip(self, request: Request, voice: Voice) -> Clip:
         clip = self._voices.clips.get(request.path_params["clip"])
@@ -98,9 +93,7 @@ class VoiceRoutes:
         return clip
 
     def _sheet(self, voice: Voice) -> Content:
-        desk = self._synthesizer.desk
-        entry = desk.cache.look(voice.key) if voice.key else None
-        elsewhere = filled_elsewhere(desk, entry) if entry else ()
+        elsewhere = filled_elsewhere(self._synthesizer.desk, voice.provenance) if voice.provenance else ()
         return sheet(voice, self._voices.clips.list(voice.id), elsewhere)
 
     def _edit(self, voice: Voice, content: Content) -> str:

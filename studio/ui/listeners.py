@@ -7,10 +7,9 @@ from typing import Any
 
 import gradio as gr
 
-from studio.audio.files import read
 from studio.audio.transcribe import Transcriber
+from studio.casting import write_down
 from studio.errors import ClipError, SettingError, StudioError
-from studio.reference_key import trim_to_span
 from studio.settings import Settings
 from studio.store.take_bound import TakesBound
 from studio.store.voice_records import Voice, VoiceDetails
@@ -77,10 +76,7 @@ class Page:
     def _words(self, clip: str | None, trim: tuple[float, float] | None) -> str:
         if not clip:
             raise ClipError(_NO_CLIP)
-        self._transcriber.check()
-        path = Path(clip)
-        waveform = read(path, name=path.name)
-        return self._transcriber.transcribe(waveform.slice(*trim_to_span(waveform, trim)))
+        return write_down(self._transcriber, Path(clip), trim)
 
     def add_voice(
         self, clip: str | None, start: float | None, end: float | None, name: str, transcript: str, consent: str

@@ -1,4 +1,4 @@
-"""The page's layout and what its buttons do. Speech does not pass through gradio: assets/player.js fetches it."""
+"""The page's layout, and which listener each control calls. Speech goes past gradio: assets/player.js fetches it."""
 
 from typing import Any
 
