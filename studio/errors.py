@@ -10,6 +10,7 @@ StudioError
 │   ├── ReferenceTooShort
 │   ├── ReferenceTooLong
 │   ├── ClipTooLarge
+│   ├── TooManyChannels
 │   └── DegenerateCodes
 ├── ScriptError                 the text cannot be spoken
 │   ├── NothingToSpeak
@@ -32,6 +33,7 @@ StudioError
 ├── StudioBusy                  as many speeches as the studio takes are under way
 ├── NoTranscriber               what a clip says cannot be written down here
 ├── WeightsError                the model's files are missing or damaged
+│   └── CheckpointError         those of a model that was downloaded
 └── StorageError                the data folder cannot be read or written
 
 Only the borders (page, server, command line) catch StudioError; anything else is a bug and surfaces as a traceback.
@@ -88,6 +90,13 @@ class ClipTooLarge(ClipError):
         super().__init__(
             f"The clip has more than {maximum // 1_000_000} million samples in {channels} channel(s) at "
             f"{sample_rate / 1000:g} kHz, too many to read. Trim it to its best 3 to 10 s, or export it as mono."
+        )
+
+
+class TooManyChannels(ClipError):
+    def __init__(self, channels: int, maximum: int) -> None:
+        super().__init__(
+            f"The clip has {channels} channels; this voice model takes at most {maximum}. Export it as mono or stereo."
         )
 
 
@@ -205,6 +214,15 @@ class NoTranscriber(StudioError):
 class WeightsError(StudioError):
     def __init__(self, path: str, reason: str) -> None:
         super().__init__(f"The voice model at {path} cannot be loaded ({reason}). Install the studio again.")
+
+
+class CheckpointError(WeightsError):
+    """Like its parent, for files that did not come with the studio, so that the cure is another one."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        StudioError.__init__(
+            self, f"The model at {path} cannot be loaded ({reason}). Download it again, or choose another folder."
+        )
 
 
 class StorageError(StudioError):

@@ -1,0 +1,110 @@
+"""Streaming through the stages of the MOSS audio tokenizer's decoder: an explicit state, handed in at every step.
+
+Everything a stream remembers lies in buffers of fixed size and in one position, a tensor; a step of a given number of
+frames has the same shapes every time and decides nothing in Python, so that it can be captured as a CUDA graph.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from studio.engine.codec_layers import CodecStages, Layer, ProjectedStack
+from studio.engine.transformer import Rotation
+
+
+class KeyValueRing:
+    """Keys and values `(1, heads, capacity, head_width)` of one layer; the step at position p lies in slot p modulo
+    capacity, so that a stream of any length moves nothing."""
+
+    def __init__(self, stack: ProjectedStack, capacity: int, like: Tensor) -> None:
+        config = stack.config
+        shape = (1, config.num_heads, capacity, config.width // config.num_heads)
+        self.keys = torch.zeros(shape, device=like.device, dtype=like.dtype)
+        self.values = torch.zeros_like(self.keys)
+
+    def write(self, slots: Tensor, keys: Tensor, values: Tensor) -> None:
+        """Puts `(1, heads, steps, head_width)` into `slots` `(steps,)`."""
+        self.keys.index_copy_(2, slots, keys)
+        self.values.index_copy_(2, slots, values)
+
+
+@dataclass
+class StreamState:
+    """What one stream remembers: a ring for each layer of each stack, and the number of frames so far."""
+
+    rings: list[list[KeyValueRing]]
+    position: Tensor
+    """Frames decoded so far: int64, without dimensions, on the device of the stages."""
+    max_frames: int
+    """Frames a step may have at most; the rings are that much longer than the windows."""
+
+    @torch.inference_mode()
+    def restart(self) -> None:
+        """The same buffers for another stream. What they hold is never seen, because it lies before the beginning."""
+        self.position.zero_()
+
+
+@dataclass(frozen=True)
+class RingPlace:
+    """Where the steps of one call go, and what they may see."""
+
+    turn: Rotation
+    slots: Tensor
+    """`(steps,)`"""
+    mask: Tensor
+    """`(steps, capacity)`, true where a slot may be seen once the steps are written."""
+
+
+def start_stream(stages: CodecStages, max_frames: int) -> StreamState:
+    """A fresh state for one stream through `stages`, whose steps have at most `max_frames` frames."""
+    rings, steps, device = [], max_frames, torch.device("cpu")
+    for stage in stages:
+        if isinstance(stage, ProjectedStack):
+            like = next(stage.parameters())
+            device, capacity = like.device, stage.config.window - 1 + steps
+            rings.append([KeyValueRing(stage, capacity, like) for _ in stage.transformer])
+        else:
+            steps *= stage.patch
+    return StreamState(rings, torch.zeros((), dtype=torch.int64, device=device), max_frames)
+
+
+def stream_step(stages: CodecStages, hidden: Tensor, state: StreamState) -> Tensor:
+    """The next frames `(1, frames, width)` of a stream through the stages; equal in exact arithmetic to what the whole
+    sequence gives in these places. `state` moves on by `frames`, which `max_frames` bounds."""
+    frames, rings, rate = hidden.shape[1], iter(state.rings), 1
+    assert frames <= state.max_frames, f"{frames} frames in a stream of {state.max_frames} a step"
+    for stage in stages:
+        if isinstance(stage, ProjectedStack):
+            hidden = _step_stack(stage, hidden, state.position * rate, next(rings))
+        else:
+            hidden, rate = stage(hidden), rate * stage.patch
+    state.position.add_(frames)
+    return hidden
+
+
+def _step_stack(stack: ProjectedStack, hidden: Tensor, position: Tensor, rings: list[KeyValueRing]) -> Tensor:
+    place = _place(stack, position, hidden.shape[1], rings[0].keys.shape[2])
+    hidden = stack.input_proj(hidden)
+    for layer, ring in zip(stack.transformer, rings, strict=True):
+        hidden = _step_layer(layer, hidden, place, ring)
+    return stack.output_proj(hidden)
+
+
+def _step_layer(layer: Layer, hidden: Tensor, place: RingPlace, ring: KeyValueRing) -> Tensor:
+    attention = layer.self_attn
+    queries, keys, values = attention.project(layer.norm1(hidden), place.turn)
+    ring.write(place.slots, keys, values)
+    mixed = functional.scaled_dot_product_attention(queries, ring.keys, ring.values, attn_mask=place.mask)
+    return layer.finish(hidden, attention.merge(mixed))
+
+
+def _place(stack: ProjectedStack, position: Tensor, steps: int, capacity: int) -> RingPlace:
+    """The place of `steps` steps from `position` on; every slot holds the newest position that falls to it."""
+    positions = position + torch.arange(steps, device=position.device)
+    newest = position + (steps - 1)
+    held = newest - torch.remainder(newest - torch.arange(capacity, device=position.device), capacity)
+    distance = positions[:, None] - held
+    mask = (held >= 0) & (distance >= 0) & (distance < stack.config.window)
+    return RingPlace(stack.rotation(positions), torch.remainder(positions, capacity), mask)

@@ -1,0 +1,87 @@
+"""How one token is drawn from logits: repetition penalty, temperature, top-k, top-p, and a uniform number that comes
+from outside. The filters are those of the released samplers, in their order; all of it is float32 or finer."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Pick = Callable[[Tensor, Tensor], Tensor]
+"""Probabilities `(slots, entries)` and uniform numbers in [0, 1) `(slots,)` to indices `(slots,)`."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeadSampling:
+    """How one head is drawn from."""
+
+    temperature: float = 1.0
+    """0 takes the best entry; nothing is filtered or drawn then."""
+    top_k: int = 0
+    """0, or as many as there are, keeps all."""
+    top_p: float = 1.0
+    """0 and 1 keep all, as in the released samplers."""
+    repetition_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.temperature < 0 or self.top_k < 0 or not 0 <= self.top_p <= 1 or self.repetition_penalty <= 0:
+            raise ValueError(f"{self} cannot be sampled")
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpeechSampling:
+    """How a frame is drawn: whether speech ends before it, and each of its codes."""
+
+    stop: HeadSampling = HeadSampling(top_k=50)
+    codes: HeadSampling
+
+
+LOCAL_SAMPLING = SpeechSampling(codes=HeadSampling(temperature=1.7, top_k=25, top_p=0.8))
+"""What the makers of Local v1.5 recommend."""
+NANO_SAMPLING = SpeechSampling(codes=HeadSampling(temperature=0.8, top_k=25, top_p=0.95, repetition_penalty=1.2))
+"""What the makers of Nano set in their service."""
+GREEDY = SpeechSampling(stop=HeadSampling(temperature=0.0), codes=HeadSampling(temperature=0.0))
+
+
+def penalised(logits: Tensor, seen: Tensor, penalty: float) -> Tensor:
+    """Logits `(..., entries)` in which each entry that `seen` (bool, the same shape) marks is less likely for a penalty
+    above 1: scores below 0 times the penalty, others divided by it. How often an entry was seen does not matter."""
+    return torch.where(seen, torch.where(logits < 0, logits * penalty, logits / penalty), logits)
+
+
+def probabilities(logits: Tensor, sampling: HeadSampling) -> Tensor:
+    """What is drawn from, float32 `(..., entries)`: logits over the temperature, what is below the k-th best left out
+    (ties with it stay), then what the entries before it, best first, already make up more than `top_p` for (the best
+    always stays)."""
+    scores = logits.float() / sampling.temperature
+    if 0 < sampling.top_k < scores.shape[-1]:
+        worst = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
+        scores = scores.masked_fill(scores < worst, -torch.inf)
+    if 0 < sampling.top_p < 1:
+        ordered, places = scores.sort(dim=-1, descending=True)
+        beyond = ordered.softmax(-1).cumsum(-1) > sampling.top_p
+        beyond = torch.cat([torch.zeros_like(beyond[..., :1]), beyond[..., :-1]], dim=-1)
+        scores = scores.masked_fill(torch.zeros_like(beyond).scatter(-1, places, beyond), -torch.inf)
+    return scores.softmax(-1)
+
+
+def invert(chances: Tensor, uniforms: Tensor) -> Tensor:
+    """Indices `(slots,)`: where the running sum of `chances` `(slots, entries)`, in float64, first exceeds the uniform
+    number's share of the whole. An entry without a chance is never taken."""
+    sums = chances.double().cumsum(-1)
+    total = sums[:, -1:]
+    share = torch.minimum(uniforms[:, None] * total, torch.nextafter(total, torch.zeros_like(total)))
+    # The bound is met only where chances are no numbers; who draws finds that out a moment later.
+    return torch.searchsorted(sums, share, right=True)[:, 0].clamp(max=chances.shape[-1] - 1)
+
+
+def choose(
+    logits: Tensor, sampling: HeadSampling, uniforms: Tensor, *, seen: Tensor | None = None, pick: Pick = invert
+) -> Tensor:
+    """Indices `(slots,)` from `logits` `(slots, entries)`; `seen`, of the same shape, is what the penalty looks at."""
+    scores = logits.float()
+    if seen is not None and sampling.repetition_penalty != 1.0:
+        scores = penalised(scores, seen, sampling.repetition_penalty)
+    if sampling.temperature == 0.0:
+        return scores.argmax(-1)
+    return pick(probabilities(scores, sampling), uniforms)

@@ -1,0 +1,149 @@
+"""The MOSS speech language models: a backbone over rows of text and codes, and a depth transformer that turns one of
+its hidden states into one frame of codes. Attributes are named as in the released weight files.
+
+The two families share everything but the beginning of a frame. Local decides at depth position 0 whether speech goes on
+and reads codebook 0 at that same position. Nano decides there too, then takes the slot token's text embedding as the
+input of position 1 and reads codebook 0 there.
+"""
+
+from abc import ABC, abstractmethod
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from studio.engine.backbone import Backbone, GptBackbone, QwenBackbone
+from studio.engine.backbone_config import GptShape, QwenShape, SpeechModelConfig
+from studio.engine.backbone_json import read_speech_config
+from studio.engine.depth_transformer import DepthCache, DepthTransformer
+from studio.engine.weight_files import drop_tied, load_strictly, read_tensors
+
+
+class SpeechModel(nn.Module, ABC):
+    """What the families share. Rows are int64 `(num_rows, 1 + num_codebooks)`: a text token, then codes or pads."""
+
+    transformer: Backbone
+    ties: dict[str, str]
+    """Names that a weight file may hold a second time, each with the name of the tensor it must equal."""
+    unused: tuple[str, ...] = ()
+    """Names that a weight file may hold and nothing needs."""
+    first_position: int
+    """The depth position at which codebook 0 is read."""
+
+    def __init__(self, config: SpeechModelConfig) -> None:
+        super().__init__()
+        self.config = config
+        self.local_transformer = DepthTransformer(config.depth)
+        self.audio_embeddings = nn.ModuleList(
+            nn.Embedding(config.codebook_size, config.backbone.width) for _ in range(config.num_codebooks)
+        )
+        self.ties = {
+            f"audio_lm_heads.{codebook}.weight": f"audio_embeddings.{codebook}.weight"
+            for codebook in range(config.num_codebooks)
+        }
+
+    def embed_rows(self, rows: Tensor) -> Tensor:
+        """The summed embeddings `(num_rows, width)` of `rows`; a pad adds nothing."""
+        total = self.transformer.embed(rows[:, 0])
+        for codebook in range(self.config.num_codebooks):
+            codes = rows[:, 1 + codebook]
+            embedded = self.embed_code(codes.clamp(max=self.config.codebook_size - 1), codebook)
+            total = total + embedded * (codes != self.config.code_pad)[:, None]
+        return total
+
+    def embed_code(self, codes: Tensor, codebook: int) -> Tensor:
+        """Embeddings `(slots, width)` of one codebook's `codes` `(slots,)`."""
+        return functional.embedding(codes, self._table(codebook))
+
+    def code_logits(self, hidden: Tensor, codebook: int) -> Tensor:
+        """Logits `(slots, codebook_size)` of a codebook; the head is the embedding."""
+        return functional.linear(hidden, self._table(codebook))
+
+    def start_depth(self, slots: int) -> DepthCache:
+        """An empty cache for the frames of `slots` slots."""
+        return self.local_transformer.start(slots, self.first_position + self.config.num_codebooks)
+
+    @abstractmethod
+    def stop_logits(self, hidden: Tensor) -> Tensor:
+        """Logits `(slots, 2)` of going on and of stopping, from the output of depth position 0."""
+
+    @abstractmethod
+    def first_code_state(self, hidden: Tensor, cache: DepthCache) -> Tensor:
+        """The state `(slots, width)` that codebook 0 is read from, from the output of depth position 0."""
+
+    def next_code_state(self, codes: Tensor, codebook: int, cache: DepthCache) -> Tensor:
+        """The state that the codebook after `codebook` is read from, once this one's `codes` `(slots,)` are known."""
+        position = self.first_position + codebook + 1
+        return self.local_transformer.step(self.embed_code(codes, codebook), position, cache)
+
+    def _table(self, codebook: int) -> Tensor:
+        table = self.audio_embeddings[codebook].weight
+        assert isinstance(table, Tensor)
+        return table
+
+
+class LocalSpeechModel(SpeechModel):
+    """MOSS-TTS-Local-Transformer v1.5: a stop head of its own, at the position of codebook 0."""
+
+    first_position = 0
+
+    def __init__(self, config: SpeechModelConfig) -> None:
+        assert isinstance(config.backbone, QwenShape), "Local has a Qwen backbone"
+        super().__init__(config)
+        self.transformer = QwenBackbone(config.backbone, config.vocabulary)
+        self.local_text_lm_head = nn.Linear(config.backbone.width, 2, bias=False)
+        self.ties |= {"text_lm_head.weight": "transformer.embed_tokens.weight"}
+
+    def stop_logits(self, hidden: Tensor) -> Tensor:
+        return self.local_text_lm_head(hidden)
+
+    def first_code_state(self, hidden: Tensor, cache: DepthCache) -> Tensor:  # noqa: ARG002
+        return hidden
+
+
+class NanoSpeechModel(SpeechModel):
+    """MOSS-TTS-Nano: two rows of the text embedding serve as the stop head."""
+
+    first_position = 1
+    unused = ("local_transformer.wte.weight",)
+
+    def __init__(self, config: SpeechModelConfig) -> None:
+        assert isinstance(config.backbone, GptShape), "Nano has a GPT backbone"
+        super().__init__(config)
+        self.transformer = GptBackbone(config.backbone, config.vocabulary)
+        self.ties |= {"text_lm_head.weight": "transformer.wte.weight"}
+
+    def stop_logits(self, hidden: Tensor) -> Tensor:
+        tokens = self.config.tokens
+        head = torch.stack([self._text_embedding(tokens.assistant_slot), self._text_embedding(tokens.audio_end)])
+        return functional.linear(hidden, head)
+
+    def first_code_state(self, hidden: Tensor, cache: DepthCache) -> Tensor:
+        row = self._text_embedding(self.config.tokens.assistant_slot).expand_as(hidden)
+        return self.local_transformer.step(row, 1, cache)
+
+    def _text_embedding(self, token: int) -> Tensor:
+        assert isinstance(self.transformer, GptBackbone)
+        return self.transformer.wte.weight[token]
+
+
+def build_speech_model(config: SpeechModelConfig) -> SpeechModel:
+    """The family that the backbone's shape tells, with weights that are not set yet."""
+    family = LocalSpeechModel if isinstance(config.backbone, QwenShape) else NanoSpeechModel
+    return family(config)
+
+
+def load_speech_model(folder: Path, *, device: str = "cpu", dtype: torch.dtype = torch.float32) -> SpeechModel:
+    """The model of a released checkpoint folder, in evaluation mode. Weights are mapped, cast to `dtype` one by one and
+    then moved, so memory is not held twice.
+
+    Raises CheckpointError where config.json asks for what is not computed here, a file is missing or damaged, a tensor
+    is missing, has no place or another shape, or a duplicate of a tied tensor differs from it.
+    """
+    config = read_speech_config(folder)
+    with torch.device("meta"):
+        model = build_speech_model(config).to(dtype)
+    tensors = drop_tied(read_tensors(folder), model.ties, source=str(folder))
+    load_strictly(model, tensors, source=str(folder), ignored=model.unused)
+    return model.to(device).eval().requires_grad_(False)
