@@ -36,8 +36,8 @@ _MARGIN = 720
 JOE_RATE = 22_050
 PITCHES = (1.0, 0.8, 0.86, 0.92, 1.06, 1.13, 1.22, 1.3)
 """Speakers joe0 to joe7: joe played faster or slower, formants and all."""
-HIGH = "joe-high"
-THROATS = {HIGH: Throat(1.12, 170)} | {
+HIGH, LIGHT = "joe-high", "joe-light"
+THROATS = {HIGH: Throat(1.12, 170), LIGHT: Throat(1.1, 165, 0.7)} | {
     f"joe-throat{number}": Throat(formants, pitch, liveliness)
     for number, (formants, pitch, liveliness) in enumerate(
         zip(
@@ -48,7 +48,7 @@ THROATS = {HIGH: Throat(1.12, 170)} | {
         )
     )
 }
-"""Speakers made of joe by Praat: a woman's voice, and sixteen more so that the model hears many throats."""
+"""Speakers made of joe by Praat: two women's voices, and sixteen more so that the model hears many throats."""
 _VARIATION = 0.333
 """Of joe's sound and durations, where Piper takes 0.667 and 0.8: what varies less is easier to learn from, and the
 recogniser and DNSMOS hear no difference."""
@@ -64,9 +64,9 @@ class BuiltIn:
 
 BUILT_IN = (
     BuiltIn("nathan", "joe0"),
-    BuiltIn("clara", "joe-high"),
-    BuiltIn("robin", "joe6"),
-    BuiltIn("bruno", "joe2"),
+    BuiltIn("clara", LIGHT),
+    BuiltIn("robin", "joe5"),
+    BuiltIn("bruno", "joe-throat1"),
 )
 
 
