@@ -16,7 +16,8 @@ from studio.audio.waveform import SILENCE_DBFS, Waveform, level_dbfs
 from studio.settings import assets_dir
 
 RATE = 24_000
-CLIPS = sorted((assets_dir() / "voices").glob("*.flac"))
+CLIPS = sorted((Path(__file__).parent / "clips").glob("*.flac"))
+"""Clips of the figures below, which stay as they are whatever clips the built-in voices have."""
 WAV = SoundFormat(container="WAV", codec="PCM_16", sample_rate=RATE, channels=1, bit_depth=16)
 
 
@@ -28,7 +29,7 @@ def speech(request: pytest.FixtureRequest) -> Waveform:
 @pytest.fixture
 def robin() -> Waveform:
     """Two sentences, with pauses at 2.48 to 2.66 s and 4.21 to 4.43 s."""
-    return read(assets_dir() / "voices" / "robin.flac", name="robin")
+    return read(Path(__file__).parent / "clips" / "robin.flac", name="robin")
 
 
 def sound(samples: np.ndarray, rate: int = RATE) -> Waveform:
@@ -51,7 +52,13 @@ def with_noise(clip: Waveform, below_speech: float) -> Waveform:
     return sound(clip.samples + noise * np.sqrt(clip.sample_rate / 16_000), clip.sample_rate)
 
 
-def test_a_built_in_clip_is_good(speech: Waveform) -> None:
+@pytest.mark.parametrize("path", sorted((assets_dir() / "voices").glob("*.flac")), ids=lambda path: path.stem)
+def test_a_built_in_clip_is_good(path: Path) -> None:
+    (verdict,) = judge(measure(read(path, name=path.stem)))
+    assert (verdict.kind, verdict.severity) == ("good", "ok")
+
+
+def test_a_good_clip_is_good(speech: Waveform) -> None:
     findings = measure(speech)
     (verdict,) = judge(findings)
     assert (verdict.kind, verdict.severity) == ("good", "ok")
