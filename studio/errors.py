@@ -21,7 +21,8 @@ StudioError
 │   ├── UnknownVoice
 │   ├── UnknownClip
 │   ├── UnknownTake
-│   └── UnknownEngine
+│   ├── UnknownEngine
+│   └── UnknownModel
 ├── SettingError                an option has a value that cannot be used
 ├── NameTaken
 ├── BuiltInVoice                a built-in voice cannot be changed or removed
@@ -34,6 +35,7 @@ StudioError
 ├── NoTranscriber               what a clip says cannot be written down here
 ├── WeightsError                the model's files are missing or damaged
 │   └── CheckpointError         those of a model that was downloaded
+├── ModelError                  a model cannot be downloaded, kept or loaded; its kinds are in engine/model_errors.py
 └── StorageError                the data folder cannot be read or written
 
 Only the borders (page, server, command line) catch StudioError; anything else is a bug and surfaces as a traceback.
@@ -155,6 +157,11 @@ class UnknownEngine(NotFound):
         super().__init__(f"There is no engine {name!r}. Choose one of: {known}.")
 
 
+class UnknownModel(NotFound):
+    def __init__(self, name: str, known: str) -> None:
+        super().__init__(f"There is no model {name!r}. Choose one of: {known}.")
+
+
 class SettingError(StudioError):
     def __init__(self, setting: str, value: object, cure: str) -> None:
         super().__init__(f"{setting} cannot be {value!r}: {cure}")
@@ -223,6 +230,10 @@ class CheckpointError(WeightsError):
         StudioError.__init__(
             self, f"The model at {path} cannot be loaded ({reason}). Download it again, or choose another folder."
         )
+
+
+class ModelError(StudioError):
+    """A model cannot be downloaded, kept or loaded."""
 
 
 class StorageError(StudioError):

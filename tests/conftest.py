@@ -20,7 +20,7 @@ def own_data_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where the studio keeps its data in this test; a subprocess inherits it."""
     data_dir = tmp_path / "data"
     monkeypatch.setenv("STUDIO_DATA_DIR", str(data_dir))
-    for name in ("STUDIO_DEVICE", "STUDIO_LANES", "STUDIO_CACHE_MB"):
+    for name in ("STUDIO_DEVICE", "STUDIO_LANES", "STUDIO_CACHE_MB", "STUDIO_HUB"):
         monkeypatch.delenv(name, raising=False)
     return data_dir
 

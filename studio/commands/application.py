@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from studio.commands import backup, bench, cache, page, speak, takes, voices
+from studio.commands import backup, bench, cache, models, page, speak, takes, voices
 from studio.commands.session import Assemble, Session
 from studio.errors import StudioError
 from studio.settings import Settings
@@ -30,6 +30,7 @@ application.command("restore")(backup.restore)
 application.add_typer(voices.group, name="voices")
 application.add_typer(takes.group, name="takes")
 application.add_typer(cache.group, name="cache")
+application.add_typer(models.group, name="models")
 
 
 @application.callback()
