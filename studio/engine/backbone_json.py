@@ -4,15 +4,10 @@ Refuses, by a CheckpointError that names the field, whatever the networks here d
 all the same, and the speech would be noise. Nothing is taken from defaults; released files state what matters.
 """
 
-import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 from studio.engine.backbone_config import Activation, ControlTokens, GptShape, QwenShape, SpeechModelConfig
-from studio.errors import CheckpointError
-
-Fields = Mapping[str, Any]
+from studio.engine.released_config import Fields, described, expect, read_fields, size
 
 _ACTIVATIONS: dict[str, Activation] = {"silu": "silu", "gelu_new": "gelu_tanh"}
 _ALIASES = {
@@ -24,41 +19,34 @@ _ALIASES = {
 
 def read_speech_config(folder: Path) -> SpeechModelConfig:
     """The model that `folder/config.json` describes. Raises CheckpointError where there is none that can be used."""
-    try:
-        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise CheckpointError(str(folder), "config.json is missing") from error
-    except ValueError as error:
-        raise CheckpointError(str(folder), "config.json is damaged") from error
-    return speech_config(fields, source=str(folder))
+    return speech_config(read_fields(folder), source=str(folder))
 
 
 def speech_config(fields: Fields, *, source: str) -> SpeechModelConfig:
     """The model that the fields of a config.json describe; `source` names it in a CheckpointError."""
-    try:
-        if fields["model_type"] == "moss_tts_local":
-            return _local(fields)
-        if fields["model_type"] == "moss_tts_nano":
-            return _nano(fields)
-        raise ValueError(f"model_type is {fields['model_type']!r}, which is neither Local nor Nano")
-    except KeyError as error:
-        raise CheckpointError(source, f"config.json does not state {error.args[0]}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise CheckpointError(source, f"config.json cannot be used: {error}") from error
+    return described(fields, _speech, source=source)
+
+
+def _speech(fields: Fields) -> SpeechModelConfig:
+    if fields["model_type"] == "moss_tts_local":
+        return _local(fields)
+    if fields["model_type"] == "moss_tts_nano":
+        return _nano(fields)
+    raise ValueError(f"model_type is {fields['model_type']!r}, which is neither Local nor Nano")
 
 
 def _local(fields: Fields) -> SpeechModelConfig:
-    _expect(fields, "local_text_head_mode", "binary")
+    expect(fields, "local_text_head_mode", "binary")
     qwen = fields["qwen3_config"] if "qwen3_config" in fields else fields["language_config"]
     gpt = fields["gpt2_config"]
-    depth = _gpt(gpt, _size(fields, "local_transformer_layers") if "local_transformer_layers" in fields else None)
+    depth = _gpt(gpt, size(fields, "local_transformer_layers") if "local_transformer_layers" in fields else None)
     return _config(
         fields,
         backbone=_qwen(qwen),
         depth=depth,
-        vocabulary=_size(qwen, "vocab_size"),
-        longest=_size(qwen, "max_position_embeddings"),
-        sample_rate=_size(fields, "sampling_rate"),
+        vocabulary=size(qwen, "vocab_size"),
+        longest=size(qwen, "max_position_embeddings"),
+        sample_rate=size(fields, "sampling_rate"),
     )
 
 
@@ -67,10 +55,10 @@ def _nano(fields: Fields) -> SpeechModelConfig:
     return _config(
         fields,
         backbone=_gpt(gpt, None),
-        depth=_gpt(gpt, _size(fields, "local_transformer_layers")),
-        vocabulary=_size(gpt, "vocab_size"),
-        longest=_size(gpt, "n_positions"),
-        sample_rate=_size(fields, "audio_tokenizer_sample_rate"),
+        depth=_gpt(gpt, size(fields, "local_transformer_layers")),
+        vocabulary=size(gpt, "vocab_size"),
+        longest=size(gpt, "n_positions"),
+        sample_rate=size(fields, "audio_tokenizer_sample_rate"),
     )
 
 
@@ -87,7 +75,7 @@ def _config(
         backbone=backbone,
         depth=depth,
         vocabulary=vocabulary,
-        num_codebooks=_size(fields, "n_vq"),
+        num_codebooks=size(fields, "n_vq"),
         codebook_size=_codebook_size(fields),
         code_pad=_id(fields, "audio_pad_token_id"),
         longest=longest,
@@ -105,17 +93,17 @@ def _config(
 
 
 def _qwen(fields: Fields) -> QwenShape:
-    _expect(fields, "hidden_act", "silu")
-    _expect(fields, "attention_bias", False)
+    expect(fields, "hidden_act", "silu")
+    expect(fields, "attention_bias", False)
     if fields.get("use_sliding_window"):
         raise ValueError("use_sliding_window is set, and attention here sees everything")
     return QwenShape(
-        width=_size(fields, "hidden_size"),
-        num_layers=_size(fields, "num_hidden_layers"),
-        num_heads=_size(fields, "num_attention_heads"),
-        num_key_heads=_size(fields, "num_key_value_heads"),
-        head_width=_size(fields, "head_dim"),
-        inner_width=_size(fields, "intermediate_size"),
+        width=size(fields, "hidden_size"),
+        num_layers=size(fields, "num_hidden_layers"),
+        num_heads=size(fields, "num_attention_heads"),
+        num_key_heads=size(fields, "num_key_value_heads"),
+        head_width=size(fields, "head_dim"),
+        inner_width=size(fields, "intermediate_size"),
         norm_epsilon=_positive(fields, "rms_norm_eps"),
         rotary_base=_qwen_rotary_base(fields),
     )
@@ -134,17 +122,17 @@ def _qwen_rotary_base(fields: Fields) -> float:
 
 def _gpt(fields: Fields, num_layers: int | None) -> GptShape:
     """`num_layers` where the depth transformer, which shares the other fields, has a number of its own."""
-    _expect(fields, "position_embedding_type", "rope")
+    expect(fields, "position_embedding_type", "rope")
     if not fields.get("scale_attn_weights", True):
         raise ValueError("scale_attn_weights is off, and attention here is always scaled")
     activation = fields["activation_function"]
     if activation not in _ACTIVATIONS:
         raise ValueError(f"activation_function is {activation!r}, and only {', '.join(_ACTIVATIONS)} are known")
     return GptShape(
-        width=_size(fields, "n_embd"),
-        num_layers=_size(fields, "n_layer") if num_layers is None else num_layers,
-        num_heads=_size(fields, "n_head"),
-        inner_width=_size(fields, "n_inner"),
+        width=size(fields, "n_embd"),
+        num_layers=size(fields, "n_layer") if num_layers is None else num_layers,
+        num_heads=size(fields, "n_head"),
+        inner_width=size(fields, "n_inner"),
         activation=_ACTIVATIONS[activation],
         norm_epsilon=_positive(fields, "layer_norm_epsilon"),
         rotary_base=_positive(fields, "rope_base"),
@@ -153,9 +141,9 @@ def _gpt(fields: Fields, num_layers: int | None) -> GptShape:
 
 def _codebook_size(fields: Fields) -> int:
     sizes = set(fields["audio_codebook_sizes"])
-    if sizes != {_size(fields, "audio_vocab_size")} or len(fields["audio_codebook_sizes"]) != fields["n_vq"]:
+    if sizes != {size(fields, "audio_vocab_size")} or len(fields["audio_codebook_sizes"]) != fields["n_vq"]:
         raise ValueError(f"audio_codebook_sizes is {fields['audio_codebook_sizes']!r}, not n_vq times audio_vocab_size")
-    return _size(fields, "audio_vocab_size")
+    return size(fields, "audio_vocab_size")
 
 
 def _id(fields: Fields, name: str) -> int:
@@ -166,18 +154,7 @@ def _id(fields: Fields, name: str) -> int:
     return value
 
 
-def _size(fields: Fields, name: str) -> int:
-    if type(fields[name]) is not int or fields[name] < 1:
-        raise ValueError(f"{name} is {fields[name]!r}")
-    return fields[name]
-
-
 def _positive(fields: Fields, name: str) -> float:
     if type(fields[name]) not in (int, float) or not fields[name] > 0:
         raise ValueError(f"{name} is {fields[name]!r}")
     return float(fields[name])
-
-
-def _expect(fields: Fields, name: str, value: object) -> None:
-    if fields[name] != value:
-        raise ValueError(f"{name} is {fields[name]!r}, and only {value!r} is known")

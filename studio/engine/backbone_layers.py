@@ -7,14 +7,7 @@ from torch.nn import functional
 
 from studio.engine.backbone_config import GptShape, QwenShape
 from studio.engine.slot_cache import Attend
-from studio.engine.transformer import Rotation, rotate
-
-
-def rotate_pairs(states: Tensor, turn: Rotation) -> Tensor:
-    """Turns `states` `(batch, time, heads, head_width)`; features 2 i and 2 i + 1 turn together."""
-    cosine, sine = turn
-    even, odd = states.unflatten(-1, (-1, 2)).unbind(-1)
-    return torch.stack([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1).flatten(-2)
+from studio.engine.transformer import Rotation, rotate, rotate_pairs
 
 
 class RmsNorm(nn.Module):

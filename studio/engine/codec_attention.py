@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from studio.engine.transformer import Rotation
+from studio.engine.transformer import Rotation, rotate_pairs
 
 _SMALLEST_BLOCK = 64
 
@@ -61,10 +61,7 @@ def turned(states: Tensor, turn: Rotation) -> Tensor:
 
     Interleaved pairing: features 2 i and 2 i + 1 turn together.
     """
-    cosine, sine = turn
-    even, odd = states.float().unflatten(-1, (-1, 2)).unbind(-1)
-    pairs = torch.stack([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1)
-    return pairs.flatten(-2).to(states.dtype)
+    return rotate_pairs(states.float(), turn).to(states.dtype)
 
 
 class SelfAttention(nn.Module):

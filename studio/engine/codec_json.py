@@ -4,17 +4,13 @@ Refuses, by a CheckpointError that names the field, whatever the network here do
 stage that was never seen: the weights might fit all the same, and the sound would be noise.
 """
 
-import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from studio.engine.codec_config import CodecConfig, LookupConfig, PatchConfig, StackConfig, Stage, UnpatchConfig
-from studio.errors import CheckpointError
-
-Fields = Mapping[str, Any]
+from studio.engine.released_config import Fields, described, expect, read_fields, size
 
 _FIXED = {"causal": True, "norm": "layer_norm", "positional_embedding": "rope", "gating": "none", "conv_layout": True}
 """What each transformer stage of the released codecs states; nothing else is computed here."""
@@ -41,28 +37,17 @@ _SECOND = _Version(window=round, always_projects=True)
 
 def read_codec_config(folder: Path) -> CodecConfig:
     """The codec that `folder/config.json` describes. Raises CheckpointError where there is none that can be used."""
-    try:
-        fields = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise CheckpointError(str(folder), "config.json is missing") from error
-    except ValueError as error:
-        raise CheckpointError(str(folder), "config.json is damaged") from error
-    return codec_config(fields, source=str(folder))
+    return codec_config(read_fields(folder), source=str(folder))
 
 
 def codec_config(fields: Fields, *, source: str) -> CodecConfig:
     """The codec that the fields of a config.json describe; `source` names it in a CheckpointError."""
-    try:
-        return _codec(fields)
-    except KeyError as error:
-        raise CheckpointError(source, f"config.json does not state {error.args[0]}") from error
-    except (ValueError, TypeError, AttributeError) as error:
-        raise CheckpointError(source, f"config.json cannot be used: {error}") from error
+    return described(fields, _codec, source=source)
 
 
 def _codec(fields: Fields) -> CodecConfig:
     sample_rate = _one_of(fields, "sampling_rate", "sample_rate")
-    hop_length = _size(fields, "downsample_rate")
+    hop_length = size(fields, "downsample_rate")
     channels = _channels(fields)
     stack = partial(_stack, version=_version(fields), context=fields.get("causal_transformer_context_duration"))
     return CodecConfig(
@@ -79,7 +64,7 @@ def _version(fields: Fields) -> _Version:
     """The first version knew nothing of channels, nor of a window for each stage."""
     if {"number_channels", "channels_numbers"} & fields.keys():
         return _SECOND
-    _expect(fields, "model_type", "speech_tokenizer")
+    expect(fields, "model_type", "speech_tokenizer")
     return _FIRST
 
 
@@ -88,7 +73,7 @@ def _channels(fields: Fields) -> int:
         return 1
     channels = _one_of(fields, "number_channels", "channels_numbers")
     if channels > 1:
-        _expect(fields, "enable_channel_interleave", True)
+        expect(fields, "enable_channel_interleave", True)
     return channels
 
 
@@ -134,21 +119,21 @@ def _decoder(stages: Sequence[Fields], rate: float, stack: Callable[[Fields, flo
 
 
 def _patch(stage: Fields) -> int:
-    _expect(stage, "module_type", "PatchedPretransform")
+    expect(stage, "module_type", "PatchedPretransform")
     _know(stage, {"module_type", "patch_size"})
-    return _size(stage, "patch_size")
+    return size(stage, "patch_size")
 
 
 def _stack(stage: Fields, rate: float, *, version: _Version, context: float | None) -> StackConfig:
     _know(stage, _STACK_FIELDS)
     for field, value in _FIXED.items():
-        _expect(stage, field, value)
+        expect(stage, field, value)
     if stage["layer_scale"] is None:
         raise ValueError("layer_scale is None, and the layers here are scaled")
     seconds = stage.get("context_duration", context)
     if not isinstance(seconds, int | float):
         raise ValueError(f"context_duration is {seconds!r}")
-    input_features, output_features, width, num_heads, num_layers, feed_forward = (_size(stage, key) for key in _SIZES)
+    input_features, output_features, width, num_heads, num_layers, feed_forward = (size(stage, key) for key in _SIZES)
     return StackConfig(
         input_features=input_features,
         output_features=output_features,
@@ -166,11 +151,9 @@ def _stack(stage: Fields, rate: float, *, version: _Version, context: float | No
 def _quantizer(fields: Fields) -> LookupConfig:
     quantizer = fields["quantizer_kwargs"]
     _know(quantizer, _LOOKUP_FIELDS)
-    _expect(quantizer, "quantizer_type", "rlfq")
-    _expect(fields, "quantizer_type", "rlfq")
-    latent, output, residual, num_codebooks, codebook_size, code_width = (
-        _size(quantizer, key) for key in _LOOKUP_SIZES
-    )
+    expect(quantizer, "quantizer_type", "rlfq")
+    expect(fields, "quantizer_type", "rlfq")
+    latent, output, residual, num_codebooks, codebook_size, code_width = (size(quantizer, key) for key in _LOOKUP_SIZES)
     if output != latent:
         raise ValueError(f"output_dim is {output}, input_dim {latent}")
     return LookupConfig(
@@ -186,18 +169,7 @@ def _one_of(fields: Fields, name: str, alias: str) -> int:
     """A number that has two names; where both are there they must agree."""
     if name in fields and alias in fields and fields[name] != fields[alias]:
         raise ValueError(f"{name} is {fields[name]!r}, {alias} {fields[alias]!r}")
-    return _size(fields, name if name in fields else alias)
-
-
-def _size(fields: Fields, name: str) -> int:
-    if type(fields[name]) is not int or fields[name] < 1:
-        raise ValueError(f"{name} is {fields[name]!r}")
-    return fields[name]
-
-
-def _expect(fields: Fields, name: str, value: object) -> None:
-    if fields[name] != value:
-        raise ValueError(f"{name} is {fields[name]!r}, and only {value!r} is known")
+    return size(fields, name if name in fields else alias)
 
 
 def _know(fields: Fields, known: set[str]) -> None:

@@ -29,6 +29,13 @@ def rotate(states: Tensor, rotation: Rotation) -> Tensor:
     return torch.cat([first * cosine - second * sine, second * cosine + first * sine], dim=-1)
 
 
+def rotate_pairs(states: Tensor, turn: Rotation) -> Tensor:
+    """Turns `states` `(batch, time, heads, head_width)`; features 2 i and 2 i + 1 turn together."""
+    cosine, sine = turn
+    even, odd = states.unflatten(-1, (-1, 2)).unbind(-1)
+    return torch.stack([even * cosine - odd * sine, odd * cosine + even * sine], dim=-1).flatten(-2)
+
+
 class KeyValues:
     """Keys and values of one block, `(batch, heads, capacity, head_width)`, filled from the left.
 
