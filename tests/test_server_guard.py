@@ -5,7 +5,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 from starlette.testclient import TestClient
 
-from studio.server.guard import Guard, is_loopback
+from studio.server.guard import Guard
+from studio.settings import is_loopback
 
 
 def answer(method: str, headers: dict[str, str], *, host: str = "127.0.0.1", has_password: bool = False) -> int:

@@ -14,10 +14,10 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 
 from studio.errors import SettingError
-from studio.server.guard import Guard, is_loopback
+from studio.server.guard import Guard
 from studio.server.jobs import SpeechJobs
 from studio.server.routes import studio_routes
-from studio.settings import Settings, assets_dir
+from studio.settings import Settings, assets_dir, is_loopback
 from studio.synthesis import Synthesizer
 
 if TYPE_CHECKING:
