@@ -6,7 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from studio.engine.fixed_arithmetic import fixed_arithmetic
+from studio.engine.lanes import set_lane_threads
 
 
 def encode_padded(
@@ -28,8 +30,6 @@ def encode_padded(
 
 @torch.inference_mode()
 def _run(encode: Callable[[Tensor], Tensor], batch: Tensor, num_threads: int) -> np.ndarray:
-    torch.set_num_threads(num_threads)
-    if torch.get_num_threads() != num_threads:
-        raise RuntimeError(f"torch runs {torch.get_num_threads()} threads where {num_threads} was asked for")
-    with sdpa_kernel(SDPBackend.MATH):
+    set_lane_threads(num_threads)
+    with fixed_arithmetic():
         return encode(batch).numpy().astype(np.int16)

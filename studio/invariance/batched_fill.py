@@ -90,25 +90,51 @@ def batched_fill(
 def boundary_clip(encode: BatchEncode, first: np.ndarray, second: np.ndarray, *, num_threads: int) -> np.ndarray:
     """A clip between two of one length, at a point where a last bit decides a code of the solo encode.
 
-    Bisects the share of `second` in the mixture of `(1, samples)` until no float32 mixture lies between the two sides;
     ValueError where both have the same codes. Ordinary clips come near such points by chance only, so few of them show
     what a batch does to the last bits.
     """
+    return boundary_pair(lambda clip: encode([clip], num_threads)[0], first, second)[0]
+
+
+def boundary_pair(
+    encode: Callable[[np.ndarray], np.ndarray], first: np.ndarray, second: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The clips on either side of such a point; what moves the encoder's numbers by more than a last bit moves one of
+    them across it.
+
+    Bisects the share of `second` in the mixture of `(channels, samples)` until no float32 mixture lies between the two,
+    and then how far from the beginning the one takes the place of the other: the sides are a last bit of one sample
+    apart. ValueError where both have the same codes.
+    """
     low, high = 0.0, 1.0
-    codes_of_low = encode([first], num_threads)[0]
-    if np.array_equal(codes_of_low, encode([second], num_threads)[0]):
+    codes_of_low = encode(first)
+    if np.array_equal(codes_of_low, encode(second)):
         raise ValueError("the two clips have the same codes")
     while True:
         middle = (low + high) / 2
-        mixture = _mix(first, second, middle)
-        if middle in (low, high) or np.array_equal(mixture, _mix(first, second, high)):
-            return mixture
-        if np.array_equal(mixture, _mix(first, second, low)):
-            return mixture
-        if np.array_equal(encode([mixture], num_threads)[0], codes_of_low):
+        mixture, below, above = _mix(first, second, middle), _mix(first, second, low), _mix(first, second, high)
+        if middle in (low, high) or np.array_equal(mixture, above) or np.array_equal(mixture, below):
+            return _one_sample_apart(below, above, lambda clip: np.array_equal(encode(clip), codes_of_low))
+        if np.array_equal(encode(mixture), codes_of_low):
             low = middle
         else:
             high = middle
+
+
+def _one_sample_apart(
+    below: np.ndarray, above: np.ndarray, is_below: Callable[[np.ndarray], bool]
+) -> tuple[np.ndarray, np.ndarray]:
+    def joined(place: int) -> np.ndarray:
+        return np.concatenate([above[:, :place], below[:, place:]], axis=1)
+
+    low, high = 0, below.shape[1]
+    while high - low > 1:
+        middle = (low + high) // 2
+        if is_below(joined(middle)):
+            low = middle
+        else:
+            high = middle
+    return joined(low), joined(high)
 
 
 def _mix(first: np.ndarray, second: np.ndarray, share: float) -> np.ndarray:
