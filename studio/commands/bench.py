@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from studio.commands.bench_cache import measure_cache, tell_cache
+from studio.commands.bench_moss import measure_moss_device, measure_moss_models
 from studio.commands.session import Session, print_record, session_of
 
 if TYPE_CHECKING:
@@ -26,9 +27,19 @@ def bench(
     context: typer.Context,
     runs: Annotated[int, typer.Option(min=1, help="How often each thing is measured.")] = 20,
     cache: Annotated[bool, typer.Option("--cache", help="Only cache hits, with up to 100,000 entries.")] = False,
+    moss: Annotated[str | None, typer.Option(help="Only a MOSS model's size, random weights: nano or local.")] = None,
+    moss_gpu: Annotated[bool, typer.Option("--moss-gpu", help="Only the MOSS models' sizes on the GPU.")] = False,
+    bits: Annotated[int | None, typer.Option(help="With --moss nano: weights packed to 16 or 8 bits.")] = None,
+    toy: Annotated[bool, typer.Option("--toy", help="The MOSS models at toy size, to see that it runs.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one object on one line.")] = False,
 ) -> None:
     """Measure speed and memory. Close other programs first: what else runs is measured too."""
+    if moss_gpu:
+        print_record(measure_moss_device(toy=toy))
+        return
+    if moss is not None:
+        show(measure_moss_models(moss, bits=bits, toy=toy), as_json)
+        return
     if cache:
         records = measure_cache()
         if as_json:
@@ -40,6 +51,10 @@ def bench(
     with tempfile.TemporaryDirectory() as folder:
         own = replace(session, settings=replace(session.settings, data_dir=Path(folder)))
         figures = measure(own, runs)
+    show(figures, as_json)
+
+
+def show(figures: dict[str, Any], as_json: bool) -> None:
     if as_json:
         print_record(figures)
     else:

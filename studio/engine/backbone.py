@@ -6,7 +6,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from studio.engine.backbone_config import GptShape, QwenShape
-from studio.engine.backbone_layers import GptLayer, QwenLayer, RmsNorm
+from studio.engine.backbone_layers import GptLayer, QwenAttention, QwenFeedForward, QwenLayer, RmsNorm
 from studio.engine.slot_cache import Attend, SlotCache
 from studio.engine.transformer import Rotation
 
@@ -31,6 +31,10 @@ class Backbone(Protocol):
 
     def step(self, rows: Tensor, cache: SlotCache) -> Tensor:
         """One further row for every slot, `(slots, width)`, to hidden states of the same shape."""
+        ...
+
+    def merge(self) -> None:
+        """Makes one matrix of those that are applied to the same input, once the weights are in their place."""
         ...
 
 
@@ -64,6 +68,11 @@ class QwenBackbone(nn.Module):
     def step(self, rows: Tensor, cache: SlotCache) -> Tensor:
         return self.norm(_step(self.layers, rows, cache))
 
+    def merge(self) -> None:
+        for part in self.layers.modules():
+            if isinstance(part, QwenAttention | QwenFeedForward):
+                part.merge()
+
 
 class GptBackbone(nn.Module):
     """Implements `Backbone` in the GPT-2 shape."""
@@ -95,6 +104,9 @@ class GptBackbone(nn.Module):
     def step(self, rows: Tensor, cache: SlotCache) -> Tensor:
         return self.ln_f(_step(self.h, rows, cache))
 
+    def merge(self) -> None:
+        """Nothing: the released matrices are merged already."""
+
 
 def _prefill(layers: Iterable[Layer], rows: Tensor, cache: SlotCache, slot: int) -> Tensor:
     cache.clear(slot)
@@ -106,8 +118,8 @@ def _prefill(layers: Iterable[Layer], rows: Tensor, cache: SlotCache, slot: int)
 
 
 def _step(layers: Iterable[Layer], rows: Tensor, cache: SlotCache) -> Tensor:
-    hidden, turn, mask = rows[:, None], cache.next_turn(), cache.next_mask()
+    hidden, turn, attend = rows[:, None], cache.next_turn(), cache.next_rows()
     for index, layer in enumerate(layers):
-        hidden = layer(hidden, turn, cache.attend_next(index, mask))
+        hidden = layer(hidden, turn, attend(index))
     cache.advance()
     return hidden[:, 0]

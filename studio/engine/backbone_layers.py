@@ -1,6 +1,8 @@
 """The layers of both backbones: Qwen3-shaped and GPT-2-shaped. What they attend to is handed in, so they know of no
 cache. Attributes are named as in the released weight files."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -11,7 +13,8 @@ from studio.engine.transformer import Rotation, rotate, rotate_pairs
 
 
 class RmsNorm(nn.Module):
-    """Divides by the root mean square of the last axis: statistics in float32, the weight in the input's dtype."""
+    """Divides by the root mean square of the last axis in float32; the weight comes after the rounding to the input's
+    dtype, as in the released code."""
 
     def __init__(self, width: int, epsilon: float) -> None:
         super().__init__()
@@ -19,16 +22,18 @@ class RmsNorm(nn.Module):
         self._epsilon = epsilon
 
     def forward(self, states: Tensor) -> Tensor:
-        exact = states.float()
-        scaled = exact * torch.rsqrt(exact.square().mean(-1, keepdim=True) + self._epsilon)
-        return self.weight * scaled.to(states.dtype)
+        return self.weight * functional.rms_norm(states, self.weight.shape, eps=self._epsilon)
 
 
 class QwenAttention(nn.Module):
     """Queries and keys are normed head by head before they are turned."""
 
+    merged: Tensor | None
+
     def __init__(self, shape: QwenShape) -> None:
         super().__init__()
+        self.register_buffer("merged", None, persistent=False)
+        self._heads = (shape.num_heads, shape.num_key_heads, shape.num_key_heads)
         self._head_width = shape.head_width
         self.q_proj = nn.Linear(shape.width, shape.num_heads * shape.head_width, bias=False)
         self.k_proj = nn.Linear(shape.width, shape.num_key_heads * shape.head_width, bias=False)
@@ -37,22 +42,51 @@ class QwenAttention(nn.Module):
         self.q_norm = RmsNorm(shape.head_width, shape.norm_epsilon)
         self.k_norm = RmsNorm(shape.head_width, shape.norm_epsilon)
 
+    def merge(self) -> None:
+        """From now on one product makes queries, keys and values."""
+        self.merged = merged_weight([self.q_proj, self.k_proj, self.v_proj])
+
     def forward(self, hidden: Tensor, turn: Rotation, attend: Attend) -> Tensor:
-        heads = (-1, self._head_width)
-        queries = rotate(self.q_norm(self.q_proj(hidden).unflatten(-1, heads)), turn)
-        keys = rotate(self.k_norm(self.k_proj(hidden).unflatten(-1, heads)), turn)
-        return self.o_proj(attend(queries, keys, self.v_proj(hidden).unflatten(-1, heads)))
+        queries, keys, values = self._project(hidden)
+        turned = rotate(self.q_norm(queries), turn), rotate(self.k_norm(keys), turn)
+        return self.o_proj(attend(*turned, values))
+
+    def _project(self, hidden: Tensor) -> Sequence[Tensor]:
+        if self.merged is not None:
+            return (
+                functional.linear(hidden, self.merged).unflatten(-1, (-1, self._head_width)).split(self._heads, dim=-2)
+            )
+        return [part(hidden).unflatten(-1, (-1, self._head_width)) for part in (self.q_proj, self.k_proj, self.v_proj)]
 
 
 class QwenFeedForward(nn.Module):
+    merged: Tensor | None
+
     def __init__(self, shape: QwenShape) -> None:
         super().__init__()
+        self.register_buffer("merged", None, persistent=False)
         self.gate_proj = nn.Linear(shape.width, shape.inner_width, bias=False)
         self.up_proj = nn.Linear(shape.width, shape.inner_width, bias=False)
         self.down_proj = nn.Linear(shape.inner_width, shape.width, bias=False)
 
+    def merge(self) -> None:
+        """From now on one product makes the gate and what goes through it."""
+        self.merged = merged_weight([self.gate_proj, self.up_proj])
+
     def forward(self, hidden: Tensor) -> Tensor:
-        return self.down_proj(functional.silu(self.gate_proj(hidden)) * self.up_proj(hidden))
+        if self.merged is not None:
+            gate, inner = functional.linear(hidden, self.merged).chunk(2, dim=-1)
+        else:
+            gate, inner = self.gate_proj(hidden), self.up_proj(hidden)
+        return self.down_proj(functional.silu(gate) * inner)
+
+
+def merged_weight(parts: Sequence[nn.Linear]) -> Tensor:
+    """One matrix with the weights of `parts` below each other; theirs become views of it, so nothing is held twice."""
+    merged = torch.cat([part.weight.detach() for part in parts])
+    for part, weight in zip(parts, merged.split([part.out_features for part in parts]), strict=True):
+        part.weight = nn.Parameter(weight, requires_grad=False)
+    return merged
 
 
 class QwenLayer(nn.Module):
@@ -77,8 +111,14 @@ class GptAttention(nn.Module):
         self.c_proj = nn.Linear(shape.width, shape.width)
 
     def forward(self, hidden: Tensor, turn: Rotation, attend: Attend) -> Tensor:
-        queries, keys, values = self.c_attn(hidden).unflatten(-1, (3, self._num_heads, -1)).unbind(-3)
-        return self.c_proj(attend(rotate_pairs(queries, turn), rotate_pairs(keys, turn), values))
+        return self.c_proj(attend(*self.project(hidden, turn)))
+
+    def project(self, hidden: Tensor, turn: Rotation) -> tuple[Tensor, Tensor, Tensor]:
+        """Queries, keys and values `(batch, time, heads, head_width)`, the first two turned."""
+        heads = self.c_attn(hidden).unflatten(-1, (3 * self._num_heads, -1))
+        turning, values = heads.split((2 * self._num_heads, self._num_heads), dim=-2)
+        queries, keys = rotate_pairs(turning, turn).chunk(2, dim=-2)
+        return queries, keys, values
 
 
 class GptFeedForward(nn.Module):
@@ -105,5 +145,9 @@ class GptLayer(nn.Module):
 
     def forward(self, hidden: Tensor, turn: Rotation, attend: Attend) -> Tensor:
         """`hidden` `(batch, time, width)`."""
-        hidden = hidden + self.attn(self.ln_1(hidden), turn, attend)
+        return self.finish(hidden, self.attn(self.ln_1(hidden), turn, attend))
+
+    def finish(self, hidden: Tensor, attended: Tensor) -> Tensor:
+        """The layer's output from its input and its attention branch."""
+        hidden = hidden + attended
         return hidden + self.mlp(self.ln_2(hidden))

@@ -1,7 +1,8 @@
 """Streaming through the stages of the MOSS audio tokenizer's decoder: an explicit state, handed in at every step.
 
-Everything a stream remembers lies in buffers of fixed size and in one position, a tensor; a step of a given number of
-frames has the same shapes every time and decides nothing in Python, so that it can be captured as a CUDA graph.
+Everything a stream remembers lies in buffers of fixed size and in one position, a tensor; off the CPU a step of a
+given number of frames has the same shapes every time and decides nothing in Python, so that it can be captured as a
+CUDA graph.
 """
 
 from dataclasses import dataclass
@@ -53,8 +54,11 @@ class RingPlace:
     turn: Rotation
     slots: Tensor
     """`(steps,)`"""
+    filled: int
+    """Slots that may hold something once the steps are written: the first ones of the ring, or all of it."""
     mask: Tensor
-    """`(steps, capacity)`, true where a slot may be seen once the steps are written."""
+    """What is added to the scores, `(steps, filled)`: 0 where a slot may be seen once the steps are written. Made
+    once for all layers of a stack, in the dtype in which it is added."""
 
 
 def start_stream(stages: CodecStages, max_frames: int) -> StreamState:
@@ -85,7 +89,7 @@ def stream_step(stages: CodecStages, hidden: Tensor, state: StreamState) -> Tens
 
 
 def _step_stack(stack: ProjectedStack, hidden: Tensor, position: Tensor, rings: list[KeyValueRing]) -> Tensor:
-    place = _place(stack, position, hidden.shape[1], rings[0].keys.shape[2])
+    place = _place(stack, position, hidden.shape[1], rings[0].keys)
     hidden = stack.input_proj(hidden)
     for layer, ring in zip(stack.transformer, rings, strict=True):
         hidden = _step_layer(layer, hidden, place, ring)
@@ -96,15 +100,21 @@ def _step_layer(layer: Layer, hidden: Tensor, place: RingPlace, ring: KeyValueRi
     attention = layer.self_attn
     queries, keys, values = attention.project(layer.norm1(hidden), place.turn)
     ring.write(place.slots, keys, values)
-    mixed = functional.scaled_dot_product_attention(queries, ring.keys, ring.values, attn_mask=place.mask)
+    held = slice(None), slice(None), slice(place.filled)
+    mixed = functional.scaled_dot_product_attention(queries, ring.keys[held], ring.values[held], attn_mask=place.mask)
     return layer.finish(hidden, attention.merge(mixed))
 
 
-def _place(stack: ProjectedStack, position: Tensor, steps: int, capacity: int) -> RingPlace:
-    """The place of `steps` steps from `position` on; every slot holds the newest position that falls to it."""
+def _place(stack: ProjectedStack, position: Tensor, steps: int, keys: Tensor) -> RingPlace:
+    """The place of `steps` steps from `position` on in rings as that of `keys`; every slot holds the newest position
+    that falls to it."""
+    capacity = keys.shape[2]
     positions = position + torch.arange(steps, device=position.device)
     newest = position + (steps - 1)
-    held = newest - torch.remainder(newest - torch.arange(capacity, device=position.device), capacity)
+    # On a CPU a stream that has just begun need not look at slots that are empty; elsewhere shapes never change.
+    filled = min(int(newest) + 1, capacity) if position.device.type == "cpu" else capacity
+    held = newest - torch.remainder(newest - torch.arange(filled, device=position.device), capacity)
     distance = positions[:, None] - held
-    mask = (held >= 0) & (distance >= 0) & (distance < stack.config.window)
-    return RingPlace(stack.rotation(positions), torch.remainder(positions, capacity), mask)
+    hidden = (held < 0) | (distance < 0) | (distance >= stack.config.window)
+    mask = torch.zeros_like(hidden, dtype=keys.dtype).masked_fill(hidden, -torch.inf)
+    return RingPlace(stack.rotation(positions), torch.remainder(positions, capacity), filled, mask)

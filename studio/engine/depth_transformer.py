@@ -52,7 +52,30 @@ class DepthTransformer(nn.Module):
 
     def step(self, row: Tensor, position: int, cache: DepthCache) -> Tensor:
         """The output `(slots, width)` at `position` for the input `row` `(slots, width)`; positions come in order."""
-        hidden, turn = row[:, None], (cache.cosines[position], cache.sines[position])
-        for index, layer in enumerate(self.h):
+        return self._run(row[:, None], 0, position, cache)
+
+    def projected(self, rows: Tensor, position: int) -> Tensor:
+        """What the first layer projects `rows` `(count, width)` to at `position`: queries, keys and values, `(3, count,
+        heads, head_width)`. A row that comes again and again at the same position need not be projected again."""
+        shape = self._shape
+        cosines, sines = rotary_table(position + 1, shape.head_width, shape.rotary_base, rows)
+        first = self._first
+        return torch.stack(first.attn.project(first.ln_1(rows), (cosines[position], sines[position])))
+
+    def step_projected(self, row: Tensor, projected: Tensor, position: int, cache: DepthCache) -> Tensor:
+        """As `step`, for a `row` of which `projected`, `(3, slots, heads, head_width)`, is known."""
+        attended = self._first.attn.c_proj(cache.attend(0, position)(*projected[:, :, None]))
+        return self._run(self._first.finish(row[:, None], attended), 1, position, cache)
+
+    @property
+    def _first(self) -> GptLayer:
+        first = self.h[0]
+        assert isinstance(first, GptLayer)
+        return first
+
+    def _run(self, hidden: Tensor, start: int, position: int, cache: DepthCache) -> Tensor:
+        """Through the layers from number `start` on."""
+        turn = cache.cosines[position], cache.sines[position]
+        for index, layer in enumerate(self.h[start:], start):
             hidden = layer(hidden, turn, cache.attend(index, position))
         return self.ln_f(hidden)[:, 0]

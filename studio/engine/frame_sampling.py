@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 
 Pick = Callable[[Tensor, Tensor], Tensor]
 """Probabilities `(slots, entries)` and uniform numbers in [0, 1) `(slots,)` to indices `(slots,)`."""
@@ -54,15 +55,16 @@ def probabilities(logits: Tensor, sampling: HeadSampling) -> Tensor:
     (ties with it stay), then what the entries before it, best first, already make up more than `top_p` for (the best
     always stays)."""
     scores = logits.float() / sampling.temperature
-    if 0 < sampling.top_k < scores.shape[-1]:
-        worst = scores.topk(sampling.top_k, dim=-1).values[..., -1:]
-        scores = scores.masked_fill(scores < worst, -torch.inf)
-    if 0 < sampling.top_p < 1:
-        ordered, places = scores.sort(dim=-1, descending=True)
-        beyond = ordered.softmax(-1).cumsum(-1) > sampling.top_p
-        beyond = torch.cat([torch.zeros_like(beyond[..., :1]), beyond[..., :-1]], dim=-1)
-        scores = scores.masked_fill(torch.zeros_like(beyond).scatter(-1, places, beyond), -torch.inf)
-    return scores.softmax(-1)
+    filters_rank, filters_share = 0 < sampling.top_k < scores.shape[-1], 0 < sampling.top_p < 1
+    if not filters_rank and not filters_share:
+        return scores.softmax(-1)
+    ordered, places = scores.sort(dim=-1, descending=True)
+    if filters_rank:
+        ordered = ordered.masked_fill(ordered < ordered[..., sampling.top_k - 1, None], -torch.inf)
+    if filters_share:
+        before = functional.pad(ordered.softmax(-1).cumsum(-1)[..., :-1], (1, 0))
+        ordered = ordered.masked_fill(before > sampling.top_p, -torch.inf)
+    return torch.empty_like(scores).scatter_(-1, places, ordered.softmax(-1))
 
 
 def invert(chances: Tensor, uniforms: Tensor) -> Tensor:

@@ -1,7 +1,7 @@
 """Keys and values of sequences that run side by side, each in a slot of its own with its own length.
 
-All shapes are fixed when the cache is made and lengths are tensors, so a step asks nothing of Python and can be
-recorded as a CUDA graph. What one slot computes depends on no other: it sees its own rows and nothing else.
+All shapes are fixed when the cache is made and lengths are tensors. Off the CPU a step asks nothing of them, so that it
+can be recorded as a CUDA graph. What one slot computes depends on no other: it sees its own rows and nothing else.
 """
 
 from collections.abc import Callable
@@ -14,6 +14,8 @@ from studio.engine.transformer import Rotation
 
 Attend = Callable[[Tensor, Tensor, Tensor], Tensor]
 """Queries, keys and values `(batch, time, heads, head_width)` to what they mix to, `(batch, time, width)`."""
+AttendLayer = Callable[[int], Attend]
+"""The attention of each layer, by its number."""
 
 
 def rotary_table(positions: int, head_width: int, base: float, like: Tensor) -> Rotation:
@@ -92,17 +94,29 @@ class SlotCache:
 
         return attend
 
+    def next_rows(self) -> AttendLayer:
+        """For each layer, attention of one further row for every slot on what its slot holds and on itself.
+
+        On a CPU each slot's rows are cut out by its length, so no time goes into places that are empty. Elsewhere a
+        mask hides those: lengths stay on the device, and shapes are the same at every step.
+        """
+        if self.lengths.device.type == "cpu":
+            lengths = self.lengths.tolist()
+            return lambda layer: self._attend_lengths(layer, lengths)
+        mask = self._next_mask()
+        return lambda layer: self._attend_masked(layer, mask)
+
     def next_turn(self) -> Rotation:
         """Rotations of the row after those that each slot holds, `(slots, 1, 1, head_width / 2)`."""
         return self._cosines[self.lengths][:, None, None], self._sines[self.lengths][:, None, None]
 
-    def next_mask(self) -> Tensor:
-        """True for the places that the next row of each slot may see, itself included: `(slots, 1, 1, capacity)`."""
-        return (self._places <= self.lengths[:, None])[:, None, None]
+    def _next_mask(self) -> Tensor:
+        """What is added to the scores of each place, `(slots, 1, 1, capacity)`: 0 where the next row of a slot may see
+        it, itself included. Made once for all layers, in the dtype in which it is added."""
+        hidden = self._places > self.lengths[:, None]
+        return torch.zeros_like(hidden, dtype=self._keys.dtype).masked_fill(hidden, -torch.inf)[:, None, None]
 
-    def attend_next(self, layer: int, mask: Tensor) -> Attend:
-        """Attention of one further row for every slot, `(slots, 1, ...)`, on what its slot holds and on itself."""
-
+    def _attend_masked(self, layer: int, mask: Tensor) -> Attend:
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
             held_keys, held_values = self._keys[layer], self._values[layer]
             held_keys[self._slots, :, self.lengths] = keys[:, 0]
@@ -111,6 +125,22 @@ class SlotCache:
             grouped = queries[:, 0].unflatten(1, (held_keys.shape[1], -1))
             mixed = functional.scaled_dot_product_attention(grouped, held_keys, held_values, attn_mask=mask)
             return mixed.flatten(1)[:, None]
+
+        return attend
+
+    def _attend_lengths(self, layer: int, lengths: list[int]) -> Attend:
+        def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
+            held_keys, held_values = self._keys[layer], self._values[layer]
+            mixed = []
+            # Slot by slot, because one call for all would have the shape of the longest: what a slot computes would
+            # depend on who is beside it.
+            for slot, length in enumerate(lengths):
+                held_keys[slot, :, length] = keys[slot, 0]
+                held_values[slot, :, length] = values[slot, 0]
+                grouped = queries[slot].unflatten(1, (held_keys.shape[1], -1))
+                seen = slice(slot, slot + 1), slice(None), slice(length + 1)
+                mixed.append(functional.scaled_dot_product_attention(grouped, held_keys[seen], held_values[seen]))
+            return torch.cat(mixed).flatten(1)[:, None]
 
         return attend
 

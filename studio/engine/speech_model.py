@@ -30,10 +30,15 @@ class SpeechModel(nn.Module, ABC):
     """Names that a weight file may hold and nothing needs."""
     first_position: int
     """The depth position at which codebook 0 is read."""
+    code_projections: Tensor | None
+    """Once prepared, what the first depth layer projects each code to, `(num_codebooks - 1, 3, codebook_size, heads,
+    head_width)`; the last codebook's codes are never an input."""
 
     def __init__(self, config: SpeechModelConfig) -> None:
         super().__init__()
         self.config = config
+        self.register_buffer("code_projections", None, persistent=False)
+        self.packed_heads: nn.ModuleList | None = None
         self.local_transformer = DepthTransformer(config.depth)
         self.audio_embeddings = nn.ModuleList(
             nn.Embedding(config.codebook_size, config.backbone.width) for _ in range(config.num_codebooks)
@@ -46,10 +51,11 @@ class SpeechModel(nn.Module, ABC):
     def embed_rows(self, rows: Tensor) -> Tensor:
         """The summed embeddings `(num_rows, width)` of `rows`; a pad adds nothing."""
         total = self.transformer.embed(rows[:, 0])
+        codes, spoken = rows[:, 1:].clamp(max=self.config.codebook_size - 1), rows[:, 1:] != self.config.code_pad
+        weights = spoken.to(total.dtype)
         for codebook in range(self.config.num_codebooks):
-            codes = rows[:, 1 + codebook]
-            embedded = self.embed_code(codes.clamp(max=self.config.codebook_size - 1), codebook)
-            total = total + embedded * (codes != self.config.code_pad)[:, None]
+            embedded = self.embed_code(codes[:, codebook], codebook)
+            total = torch.addcmul(total, embedded, weights[:, codebook, None])
         return total
 
     def embed_code(self, codes: Tensor, codebook: int) -> Tensor:
@@ -57,7 +63,9 @@ class SpeechModel(nn.Module, ABC):
         return functional.embedding(codes, self._table(codebook))
 
     def code_logits(self, hidden: Tensor, codebook: int) -> Tensor:
-        """Logits `(slots, codebook_size)` of a codebook; the head is the embedding."""
+        """Logits `(slots, codebook_size)` of a codebook; the head is the embedding, or its packed copy."""
+        if self.packed_heads is not None:
+            return self.packed_heads[codebook](hidden)
         return functional.linear(hidden, self._table(codebook))
 
     def start_depth(self, slots: int) -> DepthCache:
@@ -74,8 +82,22 @@ class SpeechModel(nn.Module, ABC):
 
     def next_code_state(self, codes: Tensor, codebook: int, cache: DepthCache) -> Tensor:
         """The state that the codebook after `codebook` is read from, once this one's `codes` `(slots,)` are known."""
-        position = self.first_position + codebook + 1
-        return self.local_transformer.step(self.embed_code(codes, codebook), position, cache)
+        position, embedded = self.first_position + codebook + 1, self.embed_code(codes, codebook)
+        if self.code_projections is None:
+            return self.local_transformer.step(embedded, position, cache)
+        projected = self.code_projections[codebook][:, codes]
+        return self.local_transformer.step_projected(embedded, projected, position, cache)
+
+    @torch.no_grad()
+    def prepare(self) -> None:
+        """Makes from the weights what is computed faster with, once they are in their place and before they are used:
+        merged matrices, and what the first depth layer makes of every code, which comes at one position only. The
+        numbers stay the same up to rounding, the names of the weights too."""
+        self.transformer.merge()
+        tables = [self._table(codebook) for codebook in range(self.config.num_codebooks - 1)]
+        positions = range(self.first_position + 1, self.first_position + self.config.num_codebooks)
+        projected = map(self.local_transformer.projected, tables, positions)
+        self.code_projections = torch.stack(list(projected)) if tables else None
 
     def _table(self, codebook: int) -> Tensor:
         table = self.audio_embeddings[codebook].weight
@@ -146,4 +168,6 @@ def load_speech_model(folder: Path, *, device: str = "cpu", dtype: torch.dtype =
         model = build_speech_model(config).to(dtype)
     tensors = drop_tied(read_tensors(folder), model.ties, source=str(folder))
     load_strictly(model, tensors, source=str(folder), ignored=model.unused)
-    return model.to(device).eval().requires_grad_(False)
+    model.to(device).eval().requires_grad_(False)
+    model.prepare()
+    return model
