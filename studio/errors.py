@@ -186,7 +186,7 @@ class OtherEngine(StudioError):
     def __init__(self, made_by: str, here: str) -> None:
         super().__init__(
             f"This take was made by {made_by}, and {here} is loaded, which would make other samples of it. "
-            "Its sound is kept; speak its text again for a new take."
+            "Its sound is kept. Load that voice model first (Models, on the page), or speak its text for a new take."
         )
 
 

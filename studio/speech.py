@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from studio.audio.files import TakeWriter
+from studio.engine.engine_errors import RanAway
 from studio.engine.generation import GenerationLane
 from studio.engine.interface import Engine
 from studio.engine.sampling import SamplingOptions
@@ -64,13 +65,22 @@ class Request:
 
 
 def produce(engine: Engine, request: Request) -> Generator[np.ndarray, None, None]:
-    """All chunks of a request, step by step: int16 `(channels, samples)`, pauses to the sample between utterances."""
+    """All chunks of a request, step by step: int16 `(channels, samples)`, pauses to the sample between utterances.
+
+    Where the speech of one utterance ran away, the rest of the script is spoken all the same; RanAway comes at the end.
+    """
+    ran_away: RanAway | None = None
     for index, utterance in enumerate(request.utterances):
         yield _silence(engine, utterance.lead)
-        for chunk in engine.speak(utterance, request.reference.codes, request.options, index=index):
-            request.clock.made(chunk)
-            yield chunk
+        try:
+            for chunk in engine.speak(utterance, request.reference.codes, request.options, index=index):
+                request.clock.made(chunk)
+                yield chunk
+        except RanAway as error:
+            ran_away = ran_away or error
         yield _silence(engine, utterance.pause)
+    if ran_away is not None:
+        raise ran_away
 
 
 def _silence(engine: Engine, duration: float) -> np.ndarray:
@@ -86,6 +96,7 @@ class Speech:
 
     def __init__(self, engine: Engine, lane: GenerationLane, takes: TakeLibrary, take: Take, request: Request) -> None:
         self.take_id = take.id
+        self.engine = take.engine
         self.seed = take.seed
         self.reference = request.reference
         self.sample_rate = engine.sample_rate

@@ -28,7 +28,7 @@ class Synthesizer:
         self.desk = desk
         self.voices = voices
         self.takes = takes
-        self._lane = GenerationLane()
+        self._lane = GenerationLane(threads=engine.speech_threads)
 
     def speak(
         self,
@@ -71,6 +71,12 @@ class Synthesizer:
         )
         repeated = self._take(take.script, take.voice_id, take.voice_name, request)
         return Speech(self.engine, self._lane, self.takes, repeated, request)
+
+    def close(self) -> int:
+        """Ends all speaking and lets the engine go; returns the bytes its weights took. Nothing speaks after it."""
+        self._lane.shut()
+        self.desk.cache.close()
+        return self.engine.close()
 
     def _spoken(self, script: str) -> tuple[Utterance, ...]:
         spoken = utterances(script)

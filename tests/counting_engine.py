@@ -75,6 +75,7 @@ class CountingEngine:
     device = "cpu"
     sample_rate = 24_000
     channels = 1
+    speech_threads = 1
     uses_transcript = False
 
     def __init__(self, log: Path, *, codec: CodecIdentity = CODEC, delay: float = 0.0) -> None:
@@ -96,6 +97,9 @@ class CountingEngine:
     def prepare(self, clip: Waveform) -> Waveform:
         mono = clip.mono()
         return Waveform(mono.samples[:, : mono.num_samples // HOP * HOP], clip.sample_rate)
+
+    def close(self) -> int:
+        return 0
 
     def encode(self, prepared: Waveform) -> Encoded:
         started = time.perf_counter()

@@ -56,3 +56,9 @@ def test_without_known_silence_only_equal_frames_count() -> None:
 def test_limits_that_leave_no_frame_are_refused(limits: dict) -> None:
     with pytest.raises(ValueError, match="before the first frame"):
         RunawayLimits(**limits)
+
+
+def test_frames_that_are_decoded_to_silence_count_as_silent_ones():
+    dog, frame = RunawayWatchdog(RunawayLimits(budget=100, silent=3)), np.arange(4)
+    seen = [dog.observe(frame + number, silent=number != 1) for number in range(5)]
+    assert seen == [None, None, None, None, Runaway.SILENT]

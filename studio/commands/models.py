@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from studio.commands.golden import golden
 from studio.commands.session import Json, Session, print_record, session_of
 from studio.errors import SettingError
 from studio.settings import Settings
@@ -99,6 +100,9 @@ def remove(context: typer.Context, name: Name, as_json: Json = False) -> None:
         print_record({"name": entry.name, "freed_bytes": freed})
     else:
         print(f"{entry.title} is removed; {freed:,} bytes are free again.")
+
+
+group.command("golden")(golden)
 
 
 def open_store(session: Session) -> "ModelStore":

@@ -5,18 +5,20 @@ from collections.abc import Generator, Sequence
 
 import numpy as np
 import torch
-from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from studio.audio.resample import resample
 from studio.audio.waveform import Waveform, to_pcm
 from studio.engine.aligned_generation import FrameGenerator, FrameSampling
 from studio.engine.batched_encode import encode_padded
 from studio.engine.checkpoints import VoiceModel
+from studio.engine.engine_errors import EngineClosed
+from studio.engine.fixed_arithmetic import ATTENTION, fixed_arithmetic
 from studio.engine.harmonic_codec import FRAME, DecoderState
 from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.engine.interface import CodecIdentity, Encoded, Environment
 from studio.engine.lanes import LANE_THREADS, EncoderLanes, check_lanes
 from studio.engine.sampling import CounterDraws, SamplingOptions
+from studio.engine.weight_files import tensor_bytes
 from studio.errors import SilentClip, UnspeakableScript
 from studio.text.phonemes import BREAKS, check_speakable, phonemes, warm_up
 from studio.text.script import Utterance
@@ -36,10 +38,11 @@ class EmbeddedEngine:
     device = "cpu"
     sample_rate = SAMPLE_RATE
     channels = 1
+    speech_threads = 1
     uses_transcript = False
 
     def __init__(self, model: VoiceModel, *, lanes: int = 1) -> None:
-        self._model = model
+        self._held: VoiceModel | None = model
         self._lanes = EncoderLanes(lanes)
         self._vocabulary = {phoneme: index for index, phoneme in enumerate(model.phonemes)}
         self.revision = model.revision
@@ -51,9 +54,20 @@ class EmbeddedEngine:
             num_codebooks=model.codec.config.num_codebooks,
             codebook_size=model.codec.config.codebook_size,
             compute_dtype="float32",
-            attention_backend="sdpa-math",
+            attention_backend=ATTENTION,
             recipe=RECIPE,
         )
+
+    @property
+    def _model(self) -> VoiceModel:
+        if self._held is None:
+            raise EngineClosed(self.name)
+        return self._held
+
+    def close(self) -> int:
+        """Nothing of the model is kept; an encode that runs now still ends."""
+        held, self._held = self._held, None
+        return 0 if held is None else tensor_bytes(held.codec) + tensor_bytes(held.language)
 
     def warm_up(self) -> None:
         """Does once what the first request would otherwise wait for: the lexicon, and torch's first operations."""
@@ -97,7 +111,7 @@ class EmbeddedEngine:
     @torch.inference_mode()
     def _encode(self, prepared: Waveform) -> Encoded:
         started = time.perf_counter()
-        with sdpa_kernel(SDPBackend.MATH):
+        with fixed_arithmetic():
             codes = self._model.codec.encode(torch.from_numpy(prepared.samples))[0]
         environment = _environment(torch.get_num_threads())
         duration = time.perf_counter() - started
@@ -109,7 +123,8 @@ class EmbeddedEngine:
         """Yields after every frame: int16 `(1, samples)`, without samples until a chunk is full. The first chunk is 3
         frames, later ones grow to 8, so that sound starts soon and then costs few messages."""
         draws = CounterDraws(options.seed, index)
-        frames = self._generator(utterance, codes, options, draws)
+        with fixed_arithmetic():
+            frames = self._generator(utterance, codes, options, draws)
         sound = self._model.codec.start(lambda start, count: torch.from_numpy(draws.noise(start, count))[None])
         pending: list[np.ndarray] = []
         target = _FIRST_CHUNK
@@ -119,14 +134,15 @@ class EmbeddedEngine:
                 yield np.empty((1, 0), dtype=np.int16)
                 continue
             if frames.finished:
-                with torch.inference_mode():
+                with torch.inference_mode(), fixed_arithmetic():
                     pending.append(self._model.codec.finish(sound).numpy())
             yield to_pcm(np.concatenate(pending)[None])
             pending, target = [], min(target + 1, _LARGEST_CHUNK)
 
     @torch.inference_mode()
     def _sound(self, frames: FrameGenerator, sound: DecoderState) -> np.ndarray:
-        return self._model.codec.step(frames.next_frame(), sound).numpy()
+        with fixed_arithmetic():
+            return self._model.codec.step(frames.next_frame(), sound).numpy()
 
     def _generator(
         self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, draws: CounterDraws

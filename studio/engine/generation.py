@@ -7,7 +7,7 @@ from collections.abc import Generator
 
 import numpy as np
 
-from studio.engine.lanes import set_lane_threads
+from studio.engine.lanes import LANE_THREADS, set_lane_threads
 
 Producer = Generator[np.ndarray, None, None]
 
@@ -84,9 +84,10 @@ class GenerationLane:
     sound. A stream whose consumer lags `capacity` chunks behind rests until it has caught up.
     """
 
-    def __init__(self, capacity: int = 64) -> None:
+    def __init__(self, capacity: int = 64, threads: int = LANE_THREADS) -> None:
         self.changed = threading.Condition()
         self._capacity = capacity
+        self._threads = threads
         self._waiting: deque[Stream] = deque()
         self._thread: threading.Thread | None = None
         self._ending = False
@@ -110,9 +111,10 @@ class GenerationLane:
             self.changed.notify_all()
         if self._thread is not None:
             self._thread.join()
+            atexit.unregister(self.shut)
 
     def _run(self) -> None:
-        set_lane_threads()
+        set_lane_threads(self._threads)
         while (stream := self._next()) is not None:
             if stream._advance():
                 with self.changed:

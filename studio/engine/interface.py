@@ -75,6 +75,12 @@ class Engine(Protocol):
     def channels(self) -> int: ...
 
     @property
+    def speech_threads(self) -> int:
+        """Intra-op threads of the lane that speaks. Always the same on one machine: another count may give other last
+        bits, and so another take for a seed."""
+        ...
+
+    @property
     def uses_transcript(self) -> bool: ...
 
     @property
@@ -102,4 +108,9 @@ class Engine(Protocol):
     ) -> Generator[np.ndarray, None, None]:
         """Yields int16 PCM `(channels, samples)` while it is made; `index` numbers the utterance within its script.
         Closing the iterator stops the model within one frame."""
+        ...
+
+    def close(self) -> int:
+        """Lets the model go and returns how many bytes its weights took, 0 where it was closed before. Whoever uses the
+        engine afterwards, or is speaking with it now, gets EngineClosed."""
         ...

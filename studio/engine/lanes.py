@@ -1,4 +1,4 @@
-"""The threads that run solo encodes: each fixes its intra-op thread count before its first operation."""
+"""The threads in which models run: each fixes its intra-op thread count before its first operation."""
 
 import hashlib
 import threading
@@ -13,16 +13,16 @@ from studio.errors import LanesDiffer
 
 T = TypeVar("T")
 LANE_THREADS = 1
-"""Intra-op threads in every lane: other counts give other last bits; the cached value is defined for one."""
+"""Intra-op threads in every encoder lane: other counts give other last bits; the cached value is defined for one."""
 _MEETING_SECONDS = 60.0
 _ROUNDS = 3
 
 
-def set_lane_threads() -> None:
+def set_lane_threads(count: int = LANE_THREADS) -> None:
     """Fixes this thread's intra-op thread count before its first operation; torch keeps the count per thread."""
-    torch.set_num_threads(LANE_THREADS)
-    if torch.get_num_threads() != LANE_THREADS:
-        raise RuntimeError(f"torch runs {torch.get_num_threads()} threads where {LANE_THREADS} was asked for")
+    torch.set_num_threads(count)
+    if torch.get_num_threads() != count:
+        raise RuntimeError(f"torch runs {torch.get_num_threads()} threads where {count} was asked for")
 
 
 class EncoderLanes:

@@ -88,6 +88,8 @@ async def _fetch(
         wanted = [_wanted(transport, repository, file) for file in described]
         record = store.record(repository, listing.commit)
         _check_room(record, wanted)
+        for file in wanted:  # so that whoever shows progress knows the whole of it from the beginning
+            progress(f"{repository.name}/{file.name}", file.num_bytes - file.missing_bytes(record), file.num_bytes)
         files = []
         for file in wanted:
             transfer = Transfer(transport, repository.name, listing.commit, file, record, progress)

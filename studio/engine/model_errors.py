@@ -6,11 +6,19 @@ ModelError
 ├── HubRefused              the hub answers, but not with what was asked for
 ├── FileRefused             a file is not the one that was promised; it was removed
 ├── DownloadStopped         somebody asked for it
+├── ReadingStopped          likewise, while files that are here were read
 ├── DiskTooFull             the files would not fit; nothing was begun
+├── ModelBusy               something is being done with it already
+├── ModelLoaded             its files cannot be changed while it is loaded
+├── ModelDamaged            files are not what they were
 ├── FolderUnfit             a local folder does not hold the model
 ├── ModelInUse              another process is downloading it
-└── MemoryTooSmall          the model would not fit into the device's free memory
+├── MemoryTooSmall          the model would not fit into the device's free memory
+├── OutOfMemory             the device's memory ran out while the model was at work
+└── NotFinite               the model computes numbers that are none, on this device or at all
 """
+
+from collections.abc import Sequence
 
 from studio.errors import ModelError
 
@@ -54,12 +62,32 @@ class DownloadStopped(ModelError):
         )
 
 
+class ReadingStopped(ModelError):
+    def __init__(self, name: str) -> None:
+        super().__init__(f"Reading the files of {name} was stopped. Nothing was changed.")
+
+
 class DiskTooFull(ModelError):
     def __init__(self, folder: str, needed: int, free: int) -> None:
         super().__init__(
             f"The download needs {size(needed)} in {folder}, and {size(free)} are free there. Free some space, or "
             "choose another disk with --data-dir."
         )
+
+
+class ModelBusy(ModelError):
+    def __init__(self, title: str) -> None:
+        super().__init__(f"Something is being done with {title} already. Wait until it has ended, or stop it.")
+
+
+class ModelLoaded(ModelError):
+    def __init__(self, title: str) -> None:
+        super().__init__(f"{title} is loaded. Unload it first.")
+
+
+class ModelDamaged(ModelError):
+    def __init__(self, title: str, faults: Sequence[str]) -> None:
+        super().__init__(f"{title} is damaged: {'; '.join(faults)}. Remove it, then download it again.")
 
 
 class FolderUnfit(ModelError):
@@ -77,6 +105,22 @@ class MemoryTooSmall(ModelError):
         super().__init__(
             f"{title} needs about {size(needed)} of memory on {device} in {dtype}, and {size(free)} are free. Close "
             "other programs, or choose a smaller model or another device."
+        )
+
+
+class OutOfMemory(ModelError):
+    def __init__(self, title: str, device: str) -> None:
+        super().__init__(
+            f"The memory on {device} did not suffice for what {title} was asked to do. Close other programs, give it a "
+            "shorter text or clip, or choose a smaller model."
+        )
+
+
+class NotFinite(ModelError):
+    def __init__(self, title: str, device: str, dtype: str) -> None:
+        super().__init__(
+            f"{title} computed numbers that are none, on {device} in {dtype}. `models check` says whether its files "
+            "are damaged; where they are not, choose another device."
         )
 
 

@@ -4,7 +4,6 @@ Both implement `TextTokenizer`.
 """
 
 import re
-from functools import cached_property
 from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor
@@ -25,10 +24,7 @@ class QwenTokenizer:
             self._tokenizer = Tokenizer.from_file(str(path))
         except Exception as error:  # the library raises no narrower class for a file that it cannot read
             raise CheckpointError(str(folder), f"{path.name} is damaged") from error
-
-    @cached_property
-    def control_ids(self) -> frozenset[int]:
-        return frozenset(self._tokenizer.get_added_tokens_decoder())
+        self.control_ids = frozenset(self._tokenizer.get_added_tokens_decoder())
 
     def encode(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False).ids
@@ -49,19 +45,18 @@ class NanoTokenizer:
             self._processor.LoadFromSerializedProto(path.read_bytes())
         except (RuntimeError, OSError) as error:
             raise CheckpointError(str(folder), f"{path.name} is damaged") from error
-
-    @cached_property
-    def control_ids(self) -> frozenset[int]:
-        """Every piece with a name in angle brackets that stands neither for a byte nor for an unknown character."""
-        processor = self._processor
-        named = (index for index in range(processor.GetPieceSize()) if _is_name(processor.IdToPiece(index)))
-        return frozenset(index for index in named if not processor.IsByte(index) and not processor.IsUnknown(index))
+        self.control_ids = frozenset(filter(self._is_control, range(self._processor.GetPieceSize())))
 
     def encode(self, text: str) -> list[int]:
         return self._processor.EncodeAsIds(text)
 
     def spell(self, control_id: int) -> list[int]:
         return self.encode(_words(self._processor.IdToPiece(control_id)))
+
+    def _is_control(self, index: int) -> bool:
+        """A piece with a name in angle brackets that stands neither for a byte nor for an unknown character."""
+        processor = self._processor
+        return _is_name(processor.IdToPiece(index)) and not processor.IsByte(index) and not processor.IsUnknown(index)
 
 
 def _present(folder: Path, name: str) -> Path:

@@ -45,15 +45,17 @@ class RunawayWatchdog:
         self._last: np.ndarray | None = None
         self._frames = self._alike = self._silence = 0
 
-    def observe(self, frame: np.ndarray) -> Runaway | None:
-        """Takes the next frame, codes `(num_codebooks,)`; a reason where speech has run away with it.
+    def observe(self, frame: np.ndarray, *, silent: bool = False) -> Runaway | None:
+        """Takes the next frame, codes `(num_codebooks,)`; a reason where speech has run away with it. `silent`: nothing
+        is heard of it, as whoever decodes it knows.
 
         It has where as many frames in a row as the limit says are equal in every codebook, or silent, or where this is
         the first frame beyond the budget.
         """
         is_alike = self._last is not None and np.array_equal(frame, self._last)
         self._alike = self._alike + 1 if is_alike else 1
-        self._silence = self._silence + 1 if int(frame[0]) in self._silent_codes else 0
+        is_silent = silent or int(frame[0]) in self._silent_codes
+        self._silence = self._silence + 1 if is_silent else 0
         self._frames += 1
         self._last = np.array(frame)
         if self._silence >= self._limits.silent:

@@ -90,6 +90,12 @@ def parameter_total(module: nn.Module) -> int:
     return sum(parameter.numel() for parameter in module.parameters())
 
 
+def tensor_bytes(module: nn.Module) -> int:
+    """Bytes of the module's parameters, buffers and packed weights; what two places share counts once."""
+    packed = sum(getattr(part, "packed_bytes", 0) for part in module.modules())
+    return packed + sum(tensor.numel() * tensor.element_size() for tensor in {*module.parameters(), *module.buffers()})
+
+
 def fold_weight_norms(tensors: Mapping[str, Tensor], *, source: str) -> dict[str, Tensor]:
     """The same tensors with every weight-normalised weight as one plain float32 `weight`.
 
