@@ -1,5 +1,5 @@
 // The page's own behaviour around the player: lists whose rows keep their focus and their sound, the stage with its
-// waveform and figures, and keys. Needs notices.js and voice.js before it.
+// waveform and figures, and keys. Needs notices.js, voice.js and models.js before it.
 
 (() => {
   const player = () => window.studioPlayer;
@@ -143,6 +143,7 @@
     refuse(error) {
       this.say("");
       toast(error);
+      window.studioModels.refresh(); // it may be because another engine speaks now
     }
 
     end(status) {
@@ -163,7 +164,7 @@
         firstAudioMs != null && `first audio ${Math.round(firstAudioMs)} ms`,
         status.first_audio_ms != null && `model ${Math.round(status.first_audio_ms)} ms`,
         status.realtime_speed && `${status.realtime_speed.toFixed(1)}× real time`,
-        status.device,
+        status.device && `${status.engine} on ${status.device}`,
         `seed ${status.seed}`,
         underruns > 0 && `${underruns} ${underruns === 1 ? "gap" : "gaps"}`,
       ];
@@ -182,12 +183,14 @@
     }
   }
 
-  function stage(root, { sampleRate, channels }, trigger) {
+  function stage(root, trigger) {
     new Stage(root, trigger);
-    player()
-      .prepare(sampleRate, channels)
-      .then(() => (document.documentElement.dataset.player = "ready"))
-      .catch(() => toast("This browser cannot play sound while it is made. Takes still appear below."));
+    window.studioModels.onEngine(({ sample_rate, channels }) =>
+      player()
+        .prepare(sample_rate, channels)
+        .then(() => (document.documentElement.dataset.player = "ready"))
+        .catch(() => toast("This browser cannot play sound while it is made. Takes still appear below.")),
+    );
     document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && trigger("ended", {}));
   }
 
@@ -226,10 +229,10 @@
     const voice = find("#voices input[type=radio]:checked")?.value;
     if (!voice) return toast("Choose a voice first: pick a card, or make one from a clip.");
     const request = { script: script ?? "", voice, speed: Number(speed), seed: String(seed ?? "").trim() || null };
-    player().speak(request, clicked ?? performance.now());
+    player().speak({ ...request, engine: window.studioModels.engine }, clicked ?? performance.now());
   }
 
-  const again = (take) => player().speak({ take }, clicked ?? performance.now());
+  const again = (take) => player().speak({ take, engine: window.studioModels.engine }, clicked ?? performance.now());
 
   // Ctrl or Cmd with Enter speaks from anywhere, Escape stops.
   addEventListener("keydown", (event) => {

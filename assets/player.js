@@ -130,20 +130,33 @@
       return `${(window.gradio_config?.root ?? window.location.origin).replace(/\/$/, "")}/studio`;
     }
 
-    // Everything slow is made ahead of the first click: the context, the worklet, the worker.
+    // Everything slow is made ahead of the first click: the context, the worklet, the worker. When another engine speaks
+    // it is made anew for its sound, once what still plays has ended.
     async prepare(sampleRate, channels) {
-      Object.assign(this, { sampleRate, channels });
-      this.worker = new Worker(`${this.root}/page/stream-worker.js`);
-      this.worker.onmessage = ({ data }) => data.run === this.run && this.tell(data);
-      this.context = new AudioContext({ sampleRate, latencyHint: "interactive" });
-      addEventListener("pointerdown", () => this.context.resume(), { capture: true });
-      addEventListener("keydown", () => this.context.resume(), { capture: true });
+      this.wanted = { sampleRate, channels };
+      if (!this.worker) {
+        this.worker = new Worker(`${this.root}/page/stream-worker.js`);
+        this.worker.onmessage = ({ data }) => data.run === this.run && this.tell(data);
+        for (const gesture of ["pointerdown", "keydown"]) {
+          addEventListener(gesture, () => this.context?.resume(), { capture: true });
+        }
+      }
+      if (this.state === "idle") await this.tune();
+    }
+
+    async tune() {
+      const { sampleRate, channels } = this.wanted;
+      if (sampleRate === this.sampleRate && channels === this.channels) return;
+      Object.assign(this, { sampleRate, channels, sink: null });
+      this.context?.close();
+      const context = (this.context = new AudioContext({ sampleRate, latencyHint: "interactive" }));
       const hear = (data) => this.hear(data);
-      if (this.context.audioWorklet) {
-        await this.context.audioWorklet.addModule(`${this.root}/page/ring-worklet.js`);
-        this.sink = new RingSink(this.context, channels, hear);
-      } else this.sink = new ScheduledSink(this.context, channels, hear);
-      this.dispatchEvent(new CustomEvent("ready"));
+      if (!context.audioWorklet) this.sink = new ScheduledSink(context, channels, hear);
+      else {
+        await context.audioWorklet.addModule(`${this.root}/page/ring-worklet.js`);
+        if (this.context === context) this.sink = new RingSink(context, channels, hear);
+      }
+      this.emit("ready");
     }
 
     // `clicked` is the click's own time on the clock of performance.now().
@@ -223,6 +236,7 @@
     change(state) {
       this.state = state;
       this.emit("change", state);
+      if (state === "idle") this.tune();
     }
 
     emit(name, detail) {

@@ -215,5 +215,5 @@
     }
   }
 
-  window.studioVoice ??= { open, take, post, audition, silence };
+  window.studioVoice ??= { open, take, request, post, audition, silence };
 })();

@@ -11,12 +11,16 @@ from pathlib import Path
 import httpx
 import uvicorn
 from starlette.applications import Starlette
+from starlette.routing import BaseRoute
 from starlette.testclient import TestClient
 from toy_voice import toy_voice
 
 from studio.engine.embedded import EmbeddedEngine
+from studio.engine_room import EngineRoom
 from studio.reference import ReferenceDesk
 from studio.server.jobs import SpeechJobs
+from studio.server.lab_jobs import LabJobs
+from studio.server.model_shelf import ModelShelf
 from studio.server.routes import studio_routes
 from studio.settings import Settings, assets_dir
 from studio.store.code_cache import CodeCache
@@ -48,18 +52,38 @@ def _two_voices(folder: Path) -> Path:
     return folder
 
 
+def no_other(name: str) -> Synthesizer:
+    """For a studio that loads no model."""
+    raise AssertionError(f"{name} was to be loaded")
+
+
+def routes_of(
+    synthesizer: Synthesizer, jobs: SpeechJobs, settings: Settings | None = None, *, entered: bool = True
+) -> list[BaseRoute]:
+    """All routes of a studio that has one engine and no models."""
+    room = EngineRoom(synthesizer, no_other)
+    settings = settings or Settings(data_dir=Path("nowhere"))
+    shelf = ModelShelf(room, jobs, settings)
+    lab = LabJobs(room, settings)
+    return studio_routes(
+        room, jobs=jobs, shelf=shelf, lab=lab, page_dir=assets_dir(), may_enter=lambda _request: entered
+    )
+
+
 def client(synthesizer: Synthesizer, jobs: SpeechJobs | None = None, *, entered: bool = True) -> TestClient:
     """The studio's routes in an app of their own."""
-    routes = studio_routes(
-        synthesizer, jobs=jobs or SpeechJobs(), page_dir=assets_dir(), may_enter=lambda _request: entered
-    )
-    return TestClient(Starlette(routes=routes))
+    return TestClient(Starlette(routes=routes_of(synthesizer, jobs or SpeechJobs(), entered=entered)))
 
 
 @contextmanager
 def served(synthesizer: Synthesizer, jobs: SpeechJobs) -> Iterator[httpx.Client]:
     """The studio's routes on a port of this machine, for what only a real connection can show."""
-    routes = studio_routes(synthesizer, jobs=jobs, page_dir=assets_dir(), may_enter=lambda _request: True)
+    with serving(routes_of(synthesizer, jobs)) as browser:
+        yield browser
+
+
+@contextmanager
+def serving(routes: list[BaseRoute]) -> Iterator[httpx.Client]:
     server = uvicorn.Server(uvicorn.Config(Starlette(routes=routes), port=0, log_level="warning"))
     thread = threading.Thread(target=server.run)
     thread.start()

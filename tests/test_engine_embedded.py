@@ -7,6 +7,7 @@ from toy_voice import toy_voice
 from studio.audio.waveform import Waveform
 from studio.engine.catalogue import load_engine
 from studio.engine.embedded import EmbeddedEngine
+from studio.engine.engine_errors import EngineClosed
 from studio.engine.generation import GenerationLane
 from studio.engine.harmonic_codec import FRAME
 from studio.engine.sampling import SamplingOptions
@@ -133,6 +134,18 @@ def test_an_unknown_engine_is_refused_with_the_ones_there_are(tmp_path):
 def test_a_device_the_embedded_voice_does_not_use_is_refused_and_not_replaced(tmp_path, device):
     with pytest.raises(SettingError, match="CPU"):
         load_engine("embedded", Settings(data_dir=tmp_path, device=device))
+
+
+def test_a_closed_engine_says_what_it_freed_and_does_nothing_any_more():
+    engine = EmbeddedEngine(toy_voice())
+    prepared = engine.prepare(clip())
+    started = engine.speak(SENTENCE, CODES, SamplingOptions(seed=1), index=0)
+    next(started)
+    assert engine.close() > 100_000
+    assert engine.close() == 0
+    for use in (lambda: next(started), lambda: engine.encode(prepared), lambda: spoken(engine)):
+        with pytest.raises(EngineClosed, match="embedded has been unloaded"):
+            use()
 
 
 def test_the_voice_model_in_the_assets_speaks_every_frame_it_planned(tmp_path):

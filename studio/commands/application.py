@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from studio.commands import backup, bench, cache, models, page, speak, takes, voices
+from studio.commands import backup, bench, cache, lab, models, page, speak, takes, voices
 from studio.commands.session import Assemble, Session
 from studio.errors import StudioError
 from studio.settings import Settings
@@ -25,6 +25,7 @@ application = typer.Typer(
 application.command("speak")(speak.speak)
 application.command("ui")(page.ui)
 application.command("bench")(bench.bench)
+application.command("lab")(lab.lab)
 application.command("backup")(backup.backup)
 application.command("restore")(backup.restore)
 application.add_typer(voices.group, name="voices")

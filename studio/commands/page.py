@@ -18,13 +18,14 @@ def ui(
     browser: Annotated[bool, typer.Option(help="Open the page in the browser.")] = True,
 ) -> None:
     """Open the page; Ctrl-C ends it."""
+    from studio.engine_room import EngineRoom
     from studio.ui.launch import LaunchOptions, launch
 
     options = LaunchOptions(host=host, port=port, share=share, password=password, open_browser=browser)
     session = session_of(context)
     say = partial(print, flush=True)
     say("Loading the voice model.")
-    synthesizer = session.open_library()
+    room = EngineRoom(session.open_library(), partial(session.assemble, session.settings))
     keep_to_bound(session, say)
-    launch(synthesizer, session.settings, options, say).wait()
+    launch(room, session.settings, options, say).wait()
     raise typer.Exit(130)

@@ -9,6 +9,7 @@ from typing import Any
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
+from studio.engine_room import RoomError
 from studio.errors import NameTaken, NotFound, SettingError, StorageError, StudioBusy, StudioError
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -20,7 +21,7 @@ MAX_BODY_BYTES = 1 << 19
 MAX_UPLOAD_BYTES = 64 << 20
 """Of a clip or a bundle that comes in through the page."""
 TOO_BIG = f"That is larger than the {MAX_UPLOAD_BYTES >> 20} MB that the page takes. Use the command line for it."
-_STATUS = ((NotFound, 404), (NameTaken, 409), (StudioBusy, 429), (StorageError, 507))
+_STATUS = ((NotFound, 404), (NameTaken, 409), (RoomError, 409), (StudioBusy, 429), (StorageError, 507))
 
 
 def problem(sentence: str, status: int) -> JSONResponse:

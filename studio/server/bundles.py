@@ -9,16 +9,16 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from studio.bundle_import import Imported, import_voice
+from studio.engine_room import EngineRoom
 from studio.server.answers import SAFE_HEADERS, bytes_body, file_stem
-from studio.synthesis import Synthesizer
 from studio.voice_bundle import write_bundle
 
 
 class BundleRoutes:
     """The endpoints around one library."""
 
-    def __init__(self, synthesizer: Synthesizer) -> None:
-        self._synthesizer = synthesizer
+    def __init__(self, room: EngineRoom) -> None:
+        self._room = room
 
     async def export(self, request: Request) -> Response:
         content, name = await to_thread.run_sync(self._export, request.path_params["voice"])
@@ -32,16 +32,17 @@ class BundleRoutes:
         return JSONResponse({"voice": imported.voice.id, "said": told(imported)}, status_code=201)
 
     def _export(self, identifier: str) -> tuple[bytes, str]:
-        voice = self._synthesizer.voices.get_by_id(identifier)
+        voices = self._room.current.voices
+        voice = voices.get_by_id(identifier)
         file = io.BytesIO()
-        write_bundle(self._synthesizer.voices, voice, file)
+        write_bundle(voices, voice, file)
         return file.getvalue(), voice.name
 
     def _import(self, content: bytes) -> Imported:
-        with tempfile.TemporaryDirectory() as folder:
+        with tempfile.TemporaryDirectory() as folder, self._room.held() as synthesizer:
             path = Path(folder) / "The file"
             path.write_bytes(content)
-            return import_voice(self._synthesizer.engine, self._synthesizer.voices, path)
+            return import_voice(synthesizer.engine, synthesizer.voices, path)
 
 
 def told(imported: Imported) -> str:

@@ -5,6 +5,7 @@ import secrets
 import threading
 import time
 from collections.abc import AsyncIterator
+from contextlib import ExitStack
 from typing import Any, Literal
 
 import anyio
@@ -23,12 +24,14 @@ _PATIENCE = 30.0
 class SpeechJob:
     """One speech on its way to one page. The stream may be taken once."""
 
-    def __init__(self, speech: Speech) -> None:
+    def __init__(self, speech: Speech, held: ExitStack | None = None) -> None:
+        """`held` is let go once the model does no more work for this."""
         self.id = secrets.token_urlsafe(16)
         self.speech = speech
         self.state: Literal["waiting", "speaking", "done", "stopped", "failed"] = "waiting"
         self.error: str | None = None
         self.touched = time.monotonic()
+        self._held = held or ExitStack()
         self._chunks = iter(speech)
         self._digest = hashlib.sha256()
         self._sent = 0
@@ -72,6 +75,7 @@ class SpeechJob:
     def _end(self, outcome: Literal["done", "stopped", "failed"]) -> None:
         self.speech.close()
         self.speech.stopped.wait(_PATIENCE)
+        self._held.close()
         with self._pulling:
             if not self.over:
                 self.state, self._ended_at = outcome, time.time()
@@ -86,6 +90,7 @@ class SpeechJob:
             "job": self.id,
             "state": self.state,
             "error": self.error,
+            "engine": self.speech.engine,
             "seed": self.speech.seed,
             "sample_rate": self.speech.sample_rate,
             "channels": self.speech.channels,
@@ -118,6 +123,12 @@ class SpeechJobs:
 
     def check_room(self) -> None:
         """Forgets old jobs; raises StudioBusy where as many as this studio takes are still under way."""
+        self.tidy()
+        if sum(not job.over for job in self._jobs.values()) >= self._max_active:
+            raise StudioBusy(self._max_active)
+
+    def tidy(self) -> None:
+        """Stops jobs that nobody came for, and forgets old ones."""
         now = time.monotonic()
         for job in list(self._jobs.values()):
             if job.state == "waiting" and now - job.touched > self._waiting:
@@ -127,11 +138,9 @@ class SpeechJobs:
         over = [job.id for job in self._jobs.values() if job.over]
         for identifier in over[: max(0, len(self._jobs) - self._max_kept)]:
             del self._jobs[identifier]
-        if sum(not job.over for job in self._jobs.values()) >= self._max_active:
-            raise StudioBusy(self._max_active)
 
-    def add(self, speech: Speech) -> SpeechJob:
-        job = SpeechJob(speech)
+    def add(self, speech: Speech, held: ExitStack | None = None) -> SpeechJob:
+        job = SpeechJob(speech, held)
         self._jobs[job.id] = job
         return job
 

@@ -2,6 +2,7 @@
 
 import math
 import secrets
+from contextlib import ExitStack
 from typing import Any
 
 from anyio import to_thread
@@ -10,12 +11,13 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from studio.engine.sampling import MAX_SEED, SamplingOptions
+from studio.engine_room import EngineRoom
 from studio.errors import SettingError
 from studio.server.answers import NOTHING_HERE, json_body, problem
 from studio.server.jobs import SpeechJob, SpeechJobs
-from studio.synthesis import Synthesizer
+from studio.synthesis import Speech, Synthesizer
 
-_FIELDS = frozenset({"script", "voice", "speed", "seed", "take"})
+_FIELDS = frozenset({"script", "voice", "speed", "seed", "take", "engine"})
 
 
 class SpeechStream(StreamingResponse):
@@ -41,15 +43,15 @@ class SpeechStream(StreamingResponse):
 
 
 class SpeechRoutes:
-    """The endpoints around one Synthesizer and its jobs."""
+    """The endpoints around what speaks now and its jobs."""
 
-    def __init__(self, synthesizer: Synthesizer, jobs: SpeechJobs) -> None:
-        self._synthesizer = synthesizer
+    def __init__(self, room: EngineRoom, jobs: SpeechJobs) -> None:
+        self._room = room
         self._jobs = jobs
 
     async def ask(self, request: Request) -> Response:
         """Checks script, voice and options at once and answers with the job that will speak; a `take` is spoken once
-        more as it was."""
+        more as it was. Where an `engine` is named, no other speaks."""
         content = await json_body(request)
         job = await to_thread.run_sync(self._begin, content)
         return JSONResponse(job.status(), status_code=201, headers={"Cache-Control": "no-store"})
@@ -59,13 +61,11 @@ class SpeechRoutes:
         unknown = sorted(set(content) - _FIELDS)
         if unknown:
             raise SettingError("the request", unknown[0], f"only {', '.join(sorted(_FIELDS))} are known.")
-        if "take" in content:
-            take = self._synthesizer.takes.get(_text(content, "take"))
-            return self._jobs.add(self._synthesizer.again(take))
-        script, voice = _text(content, "script"), _text(content, "voice")
-        options = SamplingOptions(seed=_seed(content.get("seed")), speed=_number(content.get("speed", 1.0), "speed"))
-        speaker = self._synthesizer.voices.get(voice)
-        return self._jobs.add(self._synthesizer.speak(script, voice=speaker, clip=None, options=options))
+        expected = _text(content, "engine") if "engine" in content else None
+        with ExitStack() as unless_begun:
+            synthesizer = unless_begun.enter_context(self._room.held(expected))
+            speech = _speech(synthesizer, content)
+            return self._jobs.add(speech, unless_begun.pop_all())
 
     async def samples(self, request: Request) -> Response:
         job = self._jobs.get(request.path_params["job"])
@@ -83,6 +83,14 @@ class SpeechRoutes:
             return problem(NOTHING_HERE, 404)
         await to_thread.run_sync(job.stop)
         return _status(job)
+
+
+def _speech(synthesizer: Synthesizer, content: dict[str, Any]) -> Speech:
+    if "take" in content:
+        return synthesizer.again(synthesizer.takes.get(_text(content, "take")))
+    script, voice = _text(content, "script"), _text(content, "voice")
+    options = SamplingOptions(seed=_seed(content.get("seed")), speed=_number(content.get("speed", 1.0), "speed"))
+    return synthesizer.speak(script, voice=synthesizer.voices.get(voice), clip=None, options=options)
 
 
 def _status(job: SpeechJob) -> Response:

@@ -9,12 +9,13 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from studio.casting import add_clip, trim_clip
+from studio.engine_room import EngineRoom
 from studio.errors import SettingError, UnknownClip
 from studio.reference_verify import filled_elsewhere, refill_voice, verify_voice
 from studio.server.answers import audio_type, bytes_body, bytes_response, json_body
 from studio.server.voice_sheet import refilled, sheet, verified
 from studio.store.voice_records import Clip, Voice, VoiceChanges
-from studio.synthesis import Synthesizer
+from studio.store.voices import VoiceLibrary
 
 Content = dict[str, Any]
 _CHANGES = {field.name for field in fields(VoiceChanges)}
@@ -23,9 +24,12 @@ _CHANGES = {field.name for field in fields(VoiceChanges)}
 class VoiceRoutes:
     """The endpoints of one voice and its clips; each answers with the sheet as it is then, and what was done."""
 
-    def __init__(self, synthesizer: Synthesizer) -> None:
-        self._synthesizer = synthesizer
-        self._voices = synthesizer.voices
+    def __init__(self, room: EngineRoom) -> None:
+        self._room = room
+
+    @property
+    def _voices(self) -> VoiceLibrary:
+        return self._room.current.voices
 
     async def show(self, request: Request) -> Response:
         voice = await to_thread.run_sync(self._voice, request)
@@ -38,12 +42,10 @@ class VoiceRoutes:
         return await self._act(request, self._duplicate)
 
     async def verify(self, request: Request) -> Response:
-        desk = self._synthesizer.desk
-        return await self._act(request, lambda voice, _: verified(verify_voice(desk, self._voices, voice)))
+        return await self._act(request, self._verify)
 
     async def refill(self, request: Request) -> Response:
-        desk = self._synthesizer.desk
-        return await self._act(request, lambda voice, _: refilled(refill_voice(desk, self._voices, voice)))
+        return await self._act(request, self._refill)
 
     async def remove(self, request: Request) -> Response:
         voice = await to_thread.run_sync(self._voice, request)
@@ -53,8 +55,7 @@ class VoiceRoutes:
     async def add_clip(self, request: Request) -> Response:
         voice = await to_thread.run_sync(self._voice, request)
         content, name = await bytes_body(request), request.query_params.get("name", "")[:255] or "the clip"
-        desk, voices = self._synthesizer.desk, self._voices
-        await to_thread.run_sync(lambda: add_clip(desk, voices, voice, content, name=name))
+        await to_thread.run_sync(self._add_clip, voice, content, name)
         return await self._done(
             voice, f"“{name}” is kept with this voice. Choose it as the reference to speak after it."
         )
@@ -93,7 +94,7 @@ class VoiceRoutes:
         return clip
 
     def _sheet(self, voice: Voice) -> Content:
-        elsewhere = filled_elsewhere(self._synthesizer.desk, voice.provenance) if voice.provenance else ()
+        elsewhere = filled_elsewhere(self._room.current.desk, voice.provenance) if voice.provenance else ()
         return sheet(voice, self._voices.clips.list(voice.id), elsewhere)
 
     def _edit(self, voice: Voice, content: Content) -> str:
@@ -105,9 +106,22 @@ class VoiceRoutes:
         copy = self._voices.duplicate(voice.id, self._voices.free_name(voice.name))
         return f"“{copy.name}” is in the list now, with the same clips and codes."
 
+    def _verify(self, voice: Voice, _: Content) -> str:
+        with self._room.held() as here:
+            return verified(verify_voice(here.desk, here.voices, here.voices.get(voice.id)))
+
+    def _refill(self, voice: Voice, _: Content) -> str:
+        with self._room.held() as here:
+            return refilled(refill_voice(here.desk, here.voices, here.voices.get(voice.id)))
+
+    def _add_clip(self, voice: Voice, content: bytes, name: str) -> None:
+        with self._room.held() as here:
+            add_clip(here.desk, here.voices, voice, content, name=name)
+
     def _trim(self, clip: Clip, content: Content) -> str:
         trim = _trim(content.get("trim"))
-        added = trim_clip(self._synthesizer.desk, self._voices, clip, trim)
+        with self._room.held() as here:
+            added = trim_clip(here.desk, here.voices, clip, trim)
         return f"{added.reference.duration:.2f} s are used now."
 
     def _choose(self, clip: Clip) -> str:

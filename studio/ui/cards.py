@@ -134,7 +134,7 @@ def _figures(take: Take) -> str:
         f"{take.duration:.1f} s",
         take.first_audio_ms is not None and f"first audio {take.first_audio_ms:.0f} ms",
         take.realtime_speed is not None and f"{take.realtime_speed:.1f}\u00d7 real time",
-        take.device,
+        f"{take.engine} on {take.device}",
         f"seed {take.seed}",
         speed != 1.0 and f"speed {speed:g}",
     ]

@@ -12,13 +12,16 @@ from urllib.parse import urlsplit
 
 from starlette.middleware import Middleware
 from starlette.requests import Request
+from starlette.routing import BaseRoute
 
+from studio.engine_room import EngineRoom
 from studio.errors import SettingError
 from studio.server.guard import Guard
 from studio.server.jobs import SpeechJobs
+from studio.server.lab_jobs import LabJobs
+from studio.server.model_shelf import ModelShelf
 from studio.server.routes import studio_routes
 from studio.settings import Settings, assets_dir, is_loopback
-from studio.synthesis import Synthesizer
 
 if TYPE_CHECKING:
     import gradio as gr
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 USER = "studio"
 DEFAULT_PORT = 7860
 MAX_CLIP_BYTES = 64 << 20
-STYLES = ("styles", "desk", "work", "takes", "voice", "narrow")
+STYLES = ("styles", "desk", "work", "takes", "voice", "models", "lab", "lab-charts", "narrow")
 """The page's style sheets in assets, in order."""
 _PORTS_TRIED = 50
 _TUNNEL_SECONDS = 40.0
@@ -55,8 +58,10 @@ class LaunchOptions:
 class RunningStudio:
     """The page while it is up."""
 
-    def __init__(self, blocks: "gr.Blocks", jobs: SpeechJobs, share_url: str | None) -> None:
-        self._blocks, self._jobs = blocks, jobs
+    def __init__(
+        self, blocks: "gr.Blocks", jobs: SpeechJobs, shelf: ModelShelf, lab: LabJobs, share_url: str | None
+    ) -> None:
+        self._blocks, self._jobs, self._shelf, self._lab = blocks, jobs, shelf, lab
         assert blocks.local_url is not None, "launched"
         self.url: str = blocks.local_url
         self.port: int = blocks.server_port
@@ -70,44 +75,38 @@ class RunningStudio:
             self.close()
 
     def close(self) -> None:
-        """Stops what is being spoken, saves it as partial, and gives the port back."""
+        """Stops what is being spoken, saves it as partial, stops downloads and the lab, and gives the port back."""
         self._jobs.close()
+        self._shelf.close()
+        self._lab.close()
         self._blocks.close(verbose=False)
 
 
-def launch(
-    synthesizer: Synthesizer, settings: Settings, options: LaunchOptions, say: Callable[[str], None]
-) -> RunningStudio:
+def launch(room: EngineRoom, settings: Settings, options: LaunchOptions, say: Callable[[str], None]) -> RunningStudio:
     """Starts the page in the background; `say` gets the lines meant for the terminal."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"
     os.environ["GRADIO_TEMP_DIR"] = str(settings.data_dir / "uploads")  # /tmp/gradio may be another user's
     from studio.ui.page import build_page, theme  # gradio reads the environment when it is imported
 
     jobs = SpeechJobs()
-    blocks = build_page(synthesizer, settings)
+    shelf = ModelShelf(room, jobs, settings)
+    lab = LabJobs(room, settings)
+    blocks = build_page(room, settings)
     port = free_port(options.host, options.port)
     if port != options.port:
         say(f"Port {options.port} is in use, so the page is on {port}.")
-    _serve(blocks, synthesizer, jobs, options, port, theme=theme())
+    routes = studio_routes(room, jobs=jobs, shelf=shelf, lab=lab, page_dir=assets_dir(), may_enter=may_enter)
+    _serve(blocks, routes, options, port, theme=theme())
     say(f"Solo Studio is on {blocks.local_url}")
     if not is_loopback(options.host) and options.password is None:
         say("Everyone on this network can use it. Add --password to keep it to yourself.")
     share_url = share_link(options.host, port, blocks.share_token, say) if options.share else None
-    return RunningStudio(blocks, jobs, share_url)
+    return RunningStudio(blocks, jobs, shelf, lab, share_url)
 
 
-def _serve(
-    blocks: "gr.Blocks",
-    synthesizer: Synthesizer,
-    jobs: SpeechJobs,
-    options: LaunchOptions,
-    port: int,
-    *,
-    theme: "Base",
-) -> None:
+def _serve(blocks: "gr.Blocks", routes: list[BaseRoute], options: LaunchOptions, port: int, *, theme: "Base") -> None:
     page_dir = assets_dir()
     guard = Middleware(Guard, host=options.host, has_password=options.password is not None)
-    routes = studio_routes(synthesizer, jobs=jobs, page_dir=page_dir, may_enter=may_enter)
     blocks.queue(default_concurrency_limit=8, api_open=False)
     blocks.launch(
         server_name=options.host,

@@ -9,6 +9,7 @@ import gradio as gr
 
 from studio.audio.transcribe import Transcriber
 from studio.casting import write_down
+from studio.engine_room import EngineRoom
 from studio.errors import ClipError, SettingError, StudioError
 from studio.settings import Settings
 from studio.store.take_bound import TakesBound
@@ -27,10 +28,15 @@ _GONE = "The voice that was selected here has been removed. Choose another one."
 class Page:
     """The listeners of the page. They hold nothing of a visitor: what is chosen lives in the visitor's browser."""
 
-    def __init__(self, synthesizer: Synthesizer, settings: Settings) -> None:
-        self._synthesizer = synthesizer
+    def __init__(self, room: EngineRoom, settings: Settings) -> None:
+        self._room = room
         self._transcriber = Transcriber(settings.asr_dir)
-        self._bound = TakesBound(settings.database, synthesizer.takes, bound=settings.takes_mb * 2**20)
+        self._bound = TakesBound(settings.database, room.embedded.takes, bound=settings.takes_mb * 2**20)
+
+    @property
+    def _synthesizer(self) -> Synthesizer:
+        """To look at; whoever encodes holds the room."""
+        return self._room.current
 
     def open(self, selected: str | None) -> tuple[Any, Any, str, str | None]:
         """Voices, takes, totals and the voice that is selected: the stored one, or the first on a first visit."""
@@ -96,7 +102,8 @@ class Page:
             raise SettingError("The name of a voice", "blank", "type how it is to be called here.")
         path = Path(clip)
         details = VoiceDetails(name=name, transcript=transcript, consent=consent, clip_name=path.name, trim=trim)
-        return self._synthesizer.add_voice(path, details).voice
+        with self._room.held() as synthesizer:
+            return synthesizer.add_voice(path, details).voice
 
     def remove_voice(
         self, selected: str | None, search: str, order: str, event: gr.EventData

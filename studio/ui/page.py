@@ -5,9 +5,9 @@ from typing import Any
 import gradio as gr
 from gradio.themes import Base, Font
 
+from studio.engine_room import EngineRoom
 from studio.server.routes import PREFIX
 from studio.settings import Settings
-from studio.synthesis import Synthesizer
 from studio.ui.findings import NOTHING_FOUND
 from studio.ui.listeners import USUAL_ORDER, Page
 
@@ -39,12 +39,12 @@ def theme() -> Base:
     return Base(font=plain, font_mono=[Font("monospace")])
 
 
-def build_page(synthesizer: Synthesizer, settings: Settings) -> gr.Blocks:
-    """The whole page around one Synthesizer."""
-    page = Page(synthesizer, settings)
+def build_page(room: EngineRoom, settings: Settings) -> gr.Blocks:
+    """The whole page. Which engine speaks may change under it: assets/models.js asks."""
+    page = Page(room, settings)
     with gr.Blocks(title="Solo Studio", analytics_enabled=False, delete_cache=(3600, 86400), fill_width=True) as blocks:
         selected = gr.BrowserState(None, storage_key="solo-studio-voice", secret="solo-studio")  # noqa: S106
-        _header(synthesizer)
+        top = _header()
         with gr.Row(elem_id="desk"):
             with gr.Column(elem_id="cast"):
                 with gr.Column(elem_id="shelf"):
@@ -55,7 +55,7 @@ def build_page(synthesizer: Synthesizer, settings: Settings) -> gr.Blocks:
             with gr.Column(elem_id="bench"):
                 with gr.Column(elem_id="work"):
                     script, speed, seed, speak, stop = _script_form()
-                    stage = _stage(synthesizer)
+                    stage = _stage()
                 with gr.Column(elem_id="spoken"):
                     _title("takes", "Takes")
                     sought, starred = _take_tools()
@@ -72,6 +72,7 @@ def build_page(synthesizer: Synthesizer, settings: Settings) -> gr.Blocks:
         voices.remove(page.remove_voice, [selected, search, order], [voices, selected], **quiet)
         shelf.changed(page.refresh, shown, [voices, takes, totals], **light)
         voices.changed(page.refresh, shown, [voices, takes, totals], **light)
+        top.changed(page.refresh, shown, [voices, takes, totals], **light)
         search.change(page.find, [selected, search, order], [voices], trigger_mode="always_last", **quiet)
         order.input(page.find, [selected, search, order], [voices], **quiet)
         takes.remove(page.remove_take, wanted, [takes], **quiet)
@@ -105,11 +106,15 @@ def build_page(synthesizer: Synthesizer, settings: Settings) -> gr.Blocks:
     return blocks
 
 
-def _header(synthesizer: Synthesizer) -> None:
-    engine = synthesizer.engine
-    gr.HTML(
-        f'<header><h1>Solo Studio</h1><p>Any voice, from one clip. <span class="where">{engine.name} voice model on '
-        f"{engine.device}, {engine.sample_rate / 1000:g} kHz</span></p></header>",
+def _header() -> gr.HTML:
+    """What this is, what speaks now, and the way to the models and to the lab."""
+    return gr.HTML(
+        html_template='<header><h1>Solo Studio</h1><p>Any voice, from one clip.</p><p class="speaks">'
+        '<span class="where" role="status"></span> <button type="button" class="quiet-button" data-models '
+        'aria-haspopup="dialog">Models</button> <button type="button" class="quiet-button" data-lab '
+        'aria-haspopup="dialog">Invariance lab</button></p></header>',
+        js_on_load="window.studioModels.header(element, trigger); window.studioLab.header(element) // sends 'changed'",
+        head=_scripts(),
         apply_default_css=False,
         elem_id="top",
     )
@@ -143,7 +148,8 @@ def _list(elem_id: str, empty: str, *, older: bool = False) -> gr.HTML:
 
 
 def _scripts() -> str:
-    names = ("player.js", "notices.js", "voice.js", "page.js")
+    lab = ("lab-words.js", "lab-charts.js", "lab-figures.js", "lab.js")
+    names = ("player.js", "notices.js", "voice.js", "models.js", "models-dialog.js", *lab, "page.js")
     return "".join(f'<script src=".{PREFIX}/page/{name}"></script>' for name in names)
 
 
@@ -217,12 +223,11 @@ def _script_form() -> tuple[gr.Textbox, gr.Slider, gr.Textbox, gr.Button, gr.But
     return script, speed, seed, speak, stop
 
 
-def _stage(synthesizer: Synthesizer) -> gr.HTML:
-    sound = f"{{sampleRate: {synthesizer.engine.sample_rate}, channels: {synthesizer.engine.channels}}}"
+def _stage() -> gr.HTML:
     return gr.HTML(
         html_template='<section aria-label="What is being spoken"><canvas aria-hidden="true"></canvas>'
         '<p class="clock" aria-hidden="true"></p><p class="outcome" role="status"></p></section>',
-        js_on_load=f"window.studioPage.stage(element, {sound}, trigger) // sends 'ended'",
+        js_on_load="window.studioPage.stage(element, trigger) // sends 'ended'",
         head=_scripts(),
         apply_default_css=False,
         elem_id="stage",
