@@ -86,7 +86,7 @@ class LabJob:
         if self._stop.is_set():
             raise LabStopped
         self._now = Now(experiment, done, total, doing)
-        part = done / total if total else 0.0
+        part = 0.9 * done / total if total else 0.0  # an experiment may go through several such rounds
         self._share = max(self._share, (len(self.records) + part) / len(self._plan))
 
     def status(self) -> dict[str, Any]:
