@@ -37,7 +37,7 @@ def test_a_stream_has_every_sample_and_equals_the_whole_decode(num_frames):
     with torch.inference_mode():
         whole = codec.decode(codes[None], noise())[0]
     assert streamed.shape == (num_frames * FRAME,)
-    torch.testing.assert_close(streamed, whole, atol=2e-3, rtol=0)
+    torch.testing.assert_close(streamed, whole, atol=4e-3, rtol=0)
     assert float((streamed - whole).abs().mean()) < 5e-5
 
 
@@ -62,14 +62,14 @@ def test_two_streams_at_once_do_not_touch_each_other():
     assert torch.equal(torch.cat(parts), alone)
 
 
-def test_the_first_frame_completes_40_ms_and_later_ones_80_ms():
+def test_a_frame_is_heard_when_the_next_one_is_known_and_the_end_flushes_what_is_held():
     codec = toy_codec()
     codes = torch.randint(0, 32, (3, 3), generator=torch.Generator().manual_seed(3))
     with torch.inference_mode():
         state = codec.start(noise())
         lengths = [len(codec.step(codes[:, frame], state)) for frame in range(3)]
         lengths.append(len(codec.finish(state)))
-    assert lengths == [960, 1920, 1920, 960]
+    assert lengths == [0, 960, 1920, 2880]
 
 
 def test_encoding_is_causal_and_gives_a_frame_each_80_ms():

@@ -83,17 +83,17 @@ def test_an_encode_gives_the_same_codes_whatever_else_is_asked_for_at_the_same_t
     assert len(results) == 6
 
 
-def test_the_first_chunk_holds_three_frames_and_later_ones_grow(engine):
+def test_the_first_chunk_holds_200_ms_and_later_ones_grow(engine):
     chunks = [chunk.shape[1] for chunk in spoken(engine) if chunk.size]
     assert chunks[0] == 3 * FRAME - 960
-    assert chunks[1:4] == [4 * FRAME, 5 * FRAME, 6 * FRAME]
-    assert max(chunks) <= 8 * FRAME + 960
+    assert chunks[1:4] == [5 * FRAME, 6 * FRAME, 7 * FRAME]
+    assert max(chunks) <= 9 * FRAME + 960
 
 
 def test_a_step_without_sound_comes_after_each_frame_of_an_unfinished_chunk(engine):
-    first = spoken(engine)[:3]
-    assert [chunk.size for chunk in first[:2]] == [0, 0]
-    assert first[2].dtype == np.int16
+    first = spoken(engine)[:4]
+    assert [chunk.size for chunk in first[:3]] == [0, 0, 0]
+    assert first[3].dtype == np.int16
 
 
 def test_the_same_seed_gives_the_same_samples_and_another_utterance_or_seed_gives_others(engine):

@@ -54,11 +54,13 @@ def test_pieces_pair_codes_with_the_sound_of_the_same_frames(
     recordings: list[Recording], options: DecoderTraining
 ) -> None:
     pieces = cut(recordings, options, np.random.default_rng(0))
-    assert pieces.codes.shape == (2, 3, 6)
+    assert pieces.codes.shape == (2, 3, 7)
     assert pieces.samples.shape == (2, 4 * FRAME)
     assert pieces.pitch.shape == (2, 4 * HOPS_PER_FRAME)
     whole = recordings[0] if bool(pieces.pitch[0, 0] == 110) else recordings[1]
-    start = next(at for at in range(3) if (pieces.codes[0] == whole.codes[at : at + 6].long().T).all())
+    start = next(at for at in range(3) if (pieces.codes[0, :, :6] == whole.codes[at : at + 6].long().T).all())
+    ahead = whole.codes[start + 6].long() if start + 6 < len(whole.codes) else torch.full((3,), -1)
+    assert torch.equal(pieces.codes[0, :, 6], ahead)
     wanted = whole.samples[(start + 2) * FRAME : (start + 6) * FRAME].astype(np.float32) / 32768
     np.testing.assert_allclose(pieces.samples[0].numpy(), wanted)
 

@@ -26,8 +26,9 @@ from studio.text.script import Utterance
 RECIPE = "mono-mean,dc-removed,sinc6-24k,peak-0.6-max-30db,floor-1920/1"
 _PEAK = 0.6
 _MAX_GAIN = 10 ** (30 / 20)
-_FIRST_CHUNK = 3
-"""Frames before the first sound leaves: 200 ms, above what the player waits for."""
+_FIRST_CHUNK = 4
+"""Frames before the first sound leaves: 200 ms, for the decoder holds back a frame and a half; above what the player
+waits for."""
 _LARGEST_CHUNK = 8
 
 
@@ -120,7 +121,7 @@ class EmbeddedEngine:
     def speak(
         self, utterance: Utterance, codes: np.ndarray, options: SamplingOptions, *, index: int
     ) -> Generator[np.ndarray, None, None]:
-        """Yields after every frame: int16 `(1, samples)`, without samples until a chunk is full. The first chunk is 3
+        """Yields after every frame: int16 `(1, samples)`, without samples until a chunk is full. The first chunk is 4
         frames, later ones grow to 8, so that sound starts soon and then costs few messages."""
         draws = CounterDraws(options.seed, index)
         with fixed_arithmetic():

@@ -6,6 +6,7 @@ transformer turns them into pitch and envelopes, and `harmonic_signal` makes the
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from studio.engine.harmonic_signal import FEATURES, HARMONIC_BANDS, HOP, NOISE_BANDS, Features
@@ -63,21 +64,29 @@ class Encoder(nn.Module):
 
 @dataclass
 class DecoderState:
-    """What a streaming decoder remembers: the three stacks' keys and values, and the sound that is not finished yet."""
+    """What a streaming decoder remembers: the three stacks' keys and values, the newest frame, and the sound that is not
+    finished yet."""
 
     coarse: StackState
     middle: StackState
     fine: StackState
     sound: SynthesisState
+    waiting: Tensor | None = None
+    """The latent of the newest frame, `(1, 1, latent_width)`, which is decoded when the frame after it is known."""
 
 
 class Decoder(nn.Module):
-    """Latents to envelopes: 12.5 Hz to 25 Hz to 50 Hz to two hops a row."""
+    """Latents to envelopes: 12.5 Hz to 25 Hz to 50 Hz to two hops a row.
+
+    A frame is decoded together with the one that follows it, as the encoder can say of a frame's end only in the next
+    one; at the end of speech there is none, and a latent of zeros stands for it.
+    """
 
     def __init__(self, config: HarmonicCodecConfig) -> None:
         super().__init__()
         width, (coarse, middle, fine) = config.width, config.decoder_layers
         self.latent = nn.Linear(config.latent_width, width)
+        self.following = nn.Linear(config.latent_width, width, bias=False)
         self.coarse = WindowedStack(width, coarse, config.window, config.num_heads)
         self.to_middle = nn.Linear(width, 2 * width)
         self.middle = WindowedStack(width, middle, config.window, config.num_heads)
@@ -88,12 +97,15 @@ class Decoder(nn.Module):
 
     def forward(self, latent: Tensor) -> Envelopes:
         """`latent` `(batch, num_frames, latent_width)` to the envelopes of `8 * num_frames` hops."""
-        middle = self.middle(_split(self.to_middle(self.coarse(self.latent(latent))), 2))
+        following = nn.functional.pad(latent[:, 1:], (0, 0, 0, 1))
+        coarse = self.coarse(self.latent(latent) + self.following(following))
+        middle = self.middle(_split(self.to_middle(coarse), 2))
         return self._envelopes(self.fine(_split(self.to_fine(middle), 2)))
 
-    def step(self, latent: Tensor, state: DecoderState) -> Envelopes:
-        """The envelopes of the next frame: `latent` `(1, 1, latent_width)` to 8 hops."""
-        coarse = self.coarse.step(self.latent(latent), state.coarse)
+    def step(self, latent: Tensor, following: Tensor, state: DecoderState) -> Envelopes:
+        """The envelopes of the next frame: its latent and that of the frame after it, both `(1, 1, latent_width)`, to
+        8 hops."""
+        coarse = self.coarse.step(self.latent(latent) + self.following(following), state.coarse)
         middle = self.middle.step(_split(self.to_middle(coarse), 2), state.middle)
         return self._envelopes(self.fine.step(_split(self.to_fine(middle), 2), state.fine))
 
@@ -133,11 +145,17 @@ class HarmonicCodec(nn.Module):
         return DecoderState(coarse, middle, fine, SynthesisState(noise, device))
 
     def step(self, codes: Tensor, state: DecoderState) -> Tensor:
-        """The sound `(samples,)` that the next frame of codes `(num_codebooks,)` completes: 40 ms with the first
-        frame, 80 ms with each later one. Larger chunks are more calls, so every chunking gives equal samples."""
-        envelopes = self.decoder.step(self.quantizer.decode(codes[None, :, None]), state)
-        return self.synthesis.step(envelopes, state.sound)[0]
+        """The sound `(samples,)` that the next frame of codes `(num_codebooks,)` completes: none with the first frame,
+        40 ms with the second, 80 ms with each later one. Larger chunks are more calls, so every chunking gives equal
+        samples."""
+        following = self.quantizer.decode(codes[None, :, None])
+        latent, state.waiting = state.waiting, following
+        if latent is None:
+            return following.new_empty(0)
+        return self.synthesis.step(self.decoder.step(latent, following, state), state.sound)[0]
 
     def finish(self, state: DecoderState) -> Tensor:
-        """The last 40 ms `(samples,)`, which no later frame will change any more."""
-        return self.synthesis.finish(state.sound)[0]
+        """The last frame and the 40 ms before it `(samples,)`, which no later frame will change any more."""
+        assert state.waiting is not None, "finish comes after the first step"
+        envelopes = self.decoder.step(state.waiting, torch.zeros_like(state.waiting), state)
+        return torch.cat([self.synthesis.step(envelopes, state.sound), self.synthesis.finish(state.sound)], dim=1)[0]

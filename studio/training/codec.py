@@ -60,6 +60,7 @@ class Pieces:
     """A batch: codes with context, and samples and pitch of the frames that are judged."""
 
     codes: Tensor
+    """`(batch, num_codebooks, context + frames + 1)`: with the frame after the last judged one, -1 where there is none."""
     samples: Tensor
     pitch: Tensor
 
@@ -101,7 +102,8 @@ def cut(recordings: list[Recording], options: DecoderTraining, random: np.random
         recording = long_enough[index]
         start = int(random.integers(len(recording.codes) - options.context - options.frames + 1))
         first, end = start + options.context, start + options.context + options.frames
-        codes.append(recording.codes[start:end].long().T)
+        ahead = recording.codes[start : end + 1].long().T
+        codes.append(functional.pad(ahead, (0, end + 1 - start - ahead.shape[1]), value=-1))
         samples.append(recording.samples[first * FRAME : end * FRAME].astype(np.float32) / 32768)
         pitch.append(recording.pitch[first * HOPS_PER_FRAME : end * HOPS_PER_FRAME].astype(np.float32))
     return Pieces(torch.stack(codes), torch.from_numpy(np.stack(samples)), torch.from_numpy(np.stack(pitch)))
@@ -109,20 +111,21 @@ def cut(recordings: list[Recording], options: DecoderTraining, random: np.random
 
 def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: torch.Generator) -> Envelopes:
     """Envelopes of the judged hops, a quarter of the pieces from `fewest` or more codebooks."""
-    count, codebooks, _ = pieces.codes.shape
+    count, codebooks, frames = pieces.codes.shape
     kept = torch.randint(fewest, codebooks + 1, (count,), generator=generator)
     kept = torch.where(torch.rand(count, generator=generator) < 0.25, kept, codebooks)
     latent = sum(
-        codec.quantizer.codebooks[book][pieces.codes[:, book]] * (book < kept)[:, None, None]
+        codec.quantizer.codebooks[book][pieces.codes[:, book].clamp(min=0)] * (book < kept)[:, None, None]
         for book in range(codebooks)
     )
-    envelopes = codec.decoder(latent)
-    skipped = envelopes.log_pitch.shape[1] - pieces.pitch.shape[1]
+    envelopes = codec.decoder(latent * (pieces.codes[:, 0] >= 0)[..., None])
+    end = HOPS_PER_FRAME * (frames - 1)
+    judged = slice(end - pieces.pitch.shape[1], end)
     return Envelopes(
-        envelopes.log_pitch[:, skipped:],
-        envelopes.voicing_logit[:, skipped:],
-        envelopes.harmonic[:, skipped:],
-        envelopes.noise[:, skipped:],
+        envelopes.log_pitch[:, judged],
+        envelopes.voicing_logit[:, judged],
+        envelopes.harmonic[:, judged],
+        envelopes.noise[:, judged],
     )
 
 

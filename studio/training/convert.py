@@ -50,8 +50,10 @@ _LANGUAGE = {
 
 
 def codec_state(prototype: State) -> State:
-    """The codec's state dict; what only training used (mean statistics, an unused norm) is left out."""
+    """The codec's state dict; what only training used (mean statistics, an unused norm) is left out, and the
+    frame that follows, which the prototype's decoder did not look at, counts nothing."""
     state = {"quantizer.codebooks": prototype["rvq.c"].float()}
+    state["decoder.following.weight"] = torch.zeros_like(prototype["zo.weight"], dtype=torch.float32)
     for key, value in prototype.items():
         first, *rest = key.split(".")
         if first in _CODEC:
