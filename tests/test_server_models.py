@@ -117,7 +117,7 @@ def test_every_model_says_what_it_is_and_what_of_it_is_here(toys) -> None:
     assert facts["licence"] == "Apache-2.0"
     assert facts["sound"] == "48 kHz, stereo"
     assert facts["size"] == "about 400.0 kB to download"
-    assert facts["memory"].endswith("on the processor or an NVIDIA card or an Apple chip (float32)")
+    assert facts["memory"].endswith("on the processor or an NVIDIA card (float32)")
 
 
 def test_a_download_shows_how_far_the_whole_and_each_file_is(toys, hub) -> None:

@@ -143,7 +143,7 @@ MOSS_NANO = ModelEntry(
         117_311_232,
         21_969_664,
         2 * 12 * 768 * 2_048,  # keys and values, layers, width, positions
-        (("cpu", "float32"), ("cuda", "float32"), ("mps", "float32")),
+        (("cpu", "float32"), ("cuda", "float32")),
     ),
 )
 
@@ -199,7 +199,7 @@ MOSS_LOCAL = ModelEntry(
         4_129_990_144,
         2_123_701_248,
         2 * 36 * 8 * 128 * 8_192,  # keys and values, layers, heads, head width, positions
-        (("cuda", "bfloat16"), ("cuda", "float32"), ("mps", "bfloat16"), ("cpu", "float32")),
+        (("cuda", "bfloat16"), ("cuda", "float32"), ("cpu", "float32")),
     ),
 )
 

@@ -38,11 +38,8 @@ def free_memory(device: str) -> int:
     """Bytes a program may still take on a device: of a graphics card what its driver says, of the processor what the
     operating system could give without swapping, within the limit of a container. Where the system does not tell
     (macOS) it is all the memory there is."""
-    kind = torch.device(device).type
-    if kind == "cuda":
+    if torch.device(device).type == "cuda":
         return torch.cuda.mem_get_info(torch.device(device))[0]
-    if kind == "mps":
-        return torch.mps.recommended_max_memory() - torch.mps.driver_allocated_memory()
     if sys.platform == "win32":
         return _available_on_windows()
     if _MEMORY_OF_LINUX.is_file():

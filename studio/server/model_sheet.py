@@ -11,7 +11,7 @@ from studio.engine.model_store import Holding
 from studio.engine_room import EMBEDDED, title_of
 from studio.settings import assets_dir
 
-_DEVICES = {"cpu": "the processor", "cuda": "an NVIDIA card", "mps": "an Apple chip"}
+_DEVICES = {"cpu": "the processor", "cuda": "an NVIDIA card"}
 
 
 def engine_sheet(engine: Engine) -> dict[str, Any]:
