@@ -64,8 +64,8 @@ class Encoder(nn.Module):
 
 @dataclass
 class DecoderState:
-    """What a streaming decoder remembers: the three stacks' keys and values, the newest frame, and the sound that is not
-    finished yet."""
+    """What a streaming decoder remembers: the three stacks' keys and values, the newest frame, and the sound that is
+    not finished yet."""
 
     coarse: StackState
     middle: StackState

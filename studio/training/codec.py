@@ -60,7 +60,8 @@ class Pieces:
     """A batch: codes with context, and samples and pitch of the frames that are judged."""
 
     codes: Tensor
-    """`(batch, num_codebooks, context + frames + 1)`: with the frame after the last judged one, -1 where there is none."""
+    """`(batch, num_codebooks, context + frames + 1)`: the last frame follows those that are judged; -1 where there is
+    none."""
     samples: Tensor
     pitch: Tensor
 
