@@ -141,10 +141,8 @@ def test_a_stopped_download_says_so_and_goes_on_where_it_was(toys, hub) -> None:
     assert (job["state"], toys.model("toy")["state"]) == ("stopped", "partly")
     assert "was stopped" in job["said"]
     hub.pace = 0
-    hub.requests.clear()
     assert toys.after("toy/download")["state"] == "done"
-    broken, *_ = hub.bodies(WEIGHTS)  # the other part's weights may not have been begun
-    assert broken.start > 0
+    assert any(body.start > 0 for body in hub.bodies(WEIGHTS))
 
 
 def test_a_connection_that_keeps_breaking_is_a_sentence_and_the_next_one_goes_on(toys, hub) -> None:
