@@ -1,7 +1,7 @@
 """The bench of the invariance lab: the codec under one setting, and its clips."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,15 +121,7 @@ class Lab:
         """The same bench under another setting, with boundaries of its own."""
         if setting == self.probe.setting:
             return self
-        return Lab(
-            probe=self.probes(setting),
-            probes=self.probes,
-            sources=self.sources,
-            seed=self.seed,
-            size=self.size,
-            dtypes=self.dtypes,
-            parts=self.parts,
-        )
+        return replace(self, probe=self.probes(setting), compared=[])
 
     def encode(self, batch: PaddedBatch) -> list[np.ndarray]:
         """The codes of each row's clip, as `encode_rows`."""
