@@ -25,13 +25,18 @@ def lab(
         Path | None, typer.Option("--json", help="Write all records to a file; - prints them.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report that opens in any browser, offline.")] = None,
-    engine: Annotated[str, typer.Option(help="Whose codec is examined.")] = DEFAULT_ENGINE,
+    engine: Annotated[
+        str,
+        typer.Option(help="Whose codec is examined; also random-nano and random-v2, those sizes with random weights."),
+    ] = DEFAULT_ENGINE,
     clip: Annotated[
         list[Path] | None, typer.Option(help="A clip of yours instead of the built-in ones; again for more.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Which cuts are taken, and in which order things arrive.")] = 0,
     quick: Annotated[bool, typer.Option("--quick", help="Fewer clips and one setting: under a minute.")] = False,
-    dtype: Annotated[list[str] | None, typer.Option(help="float32, bfloat16 or float16; again for more.")] = None,
+    dtype: Annotated[
+        list[str] | None, typer.Option(help="float32, bfloat16 or float16, on a card tf32 too; again for more.")
+    ] = None,
     threads: Annotated[list[int] | None, typer.Option(min=1, help="Intra-op threads; again for more.")] = None,
     keep: Annotated[Path | None, typer.Option(help="Where the smallest failing case is kept.")] = None,
     sounds: Annotated[Path | None, typer.Option(help="A folder for what can be listened to.")] = None,
@@ -85,8 +90,7 @@ def write(run: "LabRun", json_file: Path | None, report: Path | None) -> None:
 
 def reproduce_files(session: Session, names: tuple[str, ...], json_file: Path | None) -> None:
     """Runs kept cases again; status 1 where one does not show here."""
-    from studio.engine.catalogue import load_engine
-    from studio.engine.probe_loading import load_probes
+    from studio.engine.probe_loading import load_examined
     from studio.invariance.case import load_case, reproduce
 
     if not names:
@@ -94,8 +98,8 @@ def reproduce_files(session: Session, names: tuple[str, ...], json_file: Path | 
     shown: list[bool] = []
     for name in names:
         case = load_case(Path(name))
-        engine = load_engine(case.engine, session.settings)
-        again = reproduce(case, load_probes(engine, session.settings))
+        _, probes = load_examined(case.engine, session.settings)
+        again = reproduce(case, probes)
         shown.append(again["reproduced"])
         if json_file == Path("-"):
             print_record(again)

@@ -1,5 +1,8 @@
-"""Which engine is probed by what."""
+"""What the lab examines, and which engine is probed by what."""
 
+import torch
+
+from studio.engine.catalogue import load_engine
 from studio.engine.checkpoints import load
 from studio.engine.codec_weights import load_decoder, load_encoder
 from studio.engine.interface import Engine
@@ -8,7 +11,17 @@ from studio.engine.model_store import ModelStore
 from studio.engine.probe import CodecProbe, ProbeFactory, ProbeSetting
 from studio.engine.probe_harmonic import HarmonicProbe
 from studio.engine.probe_moss import MossProbe
+from studio.engine.random_codec import RANDOM_CODECS, RandomCodec
 from studio.settings import Settings, assets_dir
+
+
+def load_examined(name: str, settings: Settings) -> tuple[Engine, ProbeFactory]:
+    """An engine, or one of `RANDOM_CODECS`, and the probes of its codec; raises as `load_engine`."""
+    if name not in RANDOM_CODECS:
+        engine = load_engine(name, settings)
+        return engine, load_probes(engine, settings)
+    codec = RandomCodec(name, "cuda" if torch.cuda.is_available() and settings.device != "cpu" else "cpu")
+    return codec, lambda setting: MossProbe(codec.encoder, codec.decoder, codec.codec, setting)
 
 
 def load_probes(engine: Engine, settings: Settings) -> ProbeFactory:

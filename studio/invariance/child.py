@@ -12,9 +12,9 @@ from typing import Any
 from studio.audio import files
 from studio.audio.transcribe import Transcriber
 from studio.audio.waveform import Waveform
-from studio.engine.catalogue import load_engine
 from studio.engine.interface import Engine
-from studio.engine.probe_loading import load_probes
+from studio.engine.probe import ProbeFactory
+from studio.engine.probe_loading import load_examined
 from studio.errors import NoTranscriber
 from studio.invariance.clips import LabClip
 from studio.invariance.environment import lab_environment
@@ -42,9 +42,9 @@ class SaidProgress:
 
 def answer(request: LabRequest, settings: Settings, say: Say, library: Library | None = None) -> None:
     """Says the environment, then every record; StudioError where a clip or the engine cannot be used."""
-    engine = load_engine(request.engine, settings)
+    engine, probes = load_examined(request.engine, settings)
     with tempfile.TemporaryDirectory() as folder:
-        lab = _bench(request, settings, engine, Path(folder), library)
+        lab = _bench(request, settings, (engine, probes), Path(folder), library)
         say({"environment": vars(lab_environment(engine, lab.sources, request.seed))})
         for experiment in chosen(request.experiments):
             say({"record": perform(experiment, lab, SaidProgress(say)).to_json()})
@@ -55,8 +55,14 @@ def line(message: dict[str, Any]) -> str:
     return json.dumps(message) + "\n"
 
 
-def _bench(request: LabRequest, settings: Settings, engine: Engine, folder: Path, library: Library | None) -> Lab:
-    probes = load_probes(engine, settings)
+def _bench(
+    request: LabRequest,
+    settings: Settings,
+    examined: tuple[Engine, ProbeFactory],
+    folder: Path,
+    library: Library | None,
+) -> Lab:
+    engine, probes = examined
     return Lab(
         probe=probes(request.setting),
         probes=probes,

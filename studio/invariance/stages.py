@@ -8,6 +8,7 @@ import numpy as np
 from studio.audio.waveform import Waveform
 from studio.engine.generation import GenerationLane
 from studio.engine.interface import Engine
+from studio.engine.random_codec import RandomCodec
 from studio.engine.sampling import CounterDraws, SamplingOptions
 from studio.invariance.batched_fill import digest
 from studio.invariance.experiment import Found, Steps, missing
@@ -53,6 +54,8 @@ def slots(lab: Lab, steps: Steps) -> Found:
     engine = lab.parts.engine
     if engine is None:
         return missing("no engine was handed in")
+    if isinstance(engine, RandomCodec):
+        return missing("a codec with random weights does not speak")
     source = lab.sources[0]
     codes = engine.encode(engine.prepare(Waveform(source.samples, engine.codec.sample_rate))).codes
     alone = [_spoken(engine, codes, [text], lab.seed)[0] for text in steps(TEXTS, "takes alone")]
