@@ -74,7 +74,8 @@ class CommandLine:
         }
 
 
-_loaded = functools.cache(catalogue.load_engine)
+_load = catalogue.load_engine
+_loaded = functools.cache(_load)
 
 
 def fill(data_dir: Path) -> None:
@@ -85,9 +86,11 @@ def fill(data_dir: Path) -> None:
 
 
 def load_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Lets every command of a test run share the engine that the first of them loaded."""
+    """Lets every command of a test run share the embedded engine that the first of them loaded."""
 
     def load_engine(name: str, settings: Settings) -> Any:
+        if name != "embedded":
+            return _load(name, settings)
         return _loaded(name, Settings(data_dir=Path("of no matter to an engine"), device=settings.device))
 
     monkeypatch.setattr(catalogue, "load_engine", load_engine)

@@ -151,7 +151,7 @@ class CrowdedProbe(FaultyProbe):
     """A row's numbers depend on how many there are."""
 
     def changed(self, batch: PaddedBatch) -> PaddedBatch:
-        return replace(batch, samples=batch.samples * np.float32(1 + 5 * (len(batch.samples) - 1)))
+        return replace(batch, samples=batch.samples * np.float32(1 + 200 * (len(batch.samples) - 1)))
 
 
 class BatchFilledCodes:

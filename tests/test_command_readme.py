@@ -5,12 +5,17 @@ import re
 import shlex
 import shutil
 import tomllib
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from command_line import CommandLine
+from moss_studio import publish_nano, write_model
+from toy_hub import ToyHub, serving
+from toy_moss import nano_files
 
 import launch
+from studio.engine.model_catalogue import MOSS_NANO
 from studio.settings import assets_dir
 
 CHECKOUT = Path(__file__).parent.parent
@@ -23,10 +28,21 @@ PINS: dict[str, str] = dict(
 )
 
 
+@pytest.fixture
+def hub() -> Iterator[ToyHub]:
+    """Nano at toy size where the public hub would have it."""
+    hub = ToyHub()
+    publish_nano(hub, nano_files(goes_on=1.0))
+    with serving(hub):
+        yield hub
+
+
 def test_every_example_of_the_command_line_works(
-    library: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    library: CommandLine, hub: ToyHub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shutil.copy(assets_dir() / "voices" / "nathan.flac", tmp_path / "clip.wav")  # the content decides, not the name
+    write_model(tmp_path / "models", MOSS_NANO)
+    monkeypatch.setenv("STUDIO_HUB", hub.url)
     monkeypatch.chdir(tmp_path)
     opened = []
     monkeypatch.setattr("studio.ui.launch.launch", lambda *given: opened.append(given) or Waiting())
