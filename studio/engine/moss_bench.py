@@ -2,8 +2,10 @@
 the plain one, in one run with the same random weights. Times do not depend on what the weights are."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import chain, repeat
 
 import numpy as np
 import torch
@@ -11,20 +13,23 @@ from torch import Tensor
 
 from studio.engine.codec import CodecDecoder
 from studio.engine.fixed_arithmetic import fixed_arithmetic
+from studio.engine.moss_speech import CHUNK_FRAMES
 from studio.engine.naive_frames import NaiveLoop
 from studio.engine.packed_weights import WeightBits, pack
 from studio.engine.random_models import random_decoder, random_speech_model
+from studio.engine.recorded_decoder import RecordedDecoder
 from studio.engine.released_sizes import SIZES, ModelSize
 from studio.engine.sampling import CounterDraws
 from studio.engine.speech_frames import SpeechSlots
 from studio.engine.speech_model import SpeechModel
+from studio.text.moss_chunks import FRAME_RATE
 
 CHUNKS = (1, 2, 4, 8)
 REFERENCE_SECONDS = 6.0
 _TEXT_ROWS = 100
 """Of the template and a sentence."""
-FIRST_CHUNK = 3
-"""Frames before the first sound leaves, as the studio has it."""
+FIRST_CHUNK = CHUNK_FRAMES[0]
+"""Frames before the first sound leaves."""
 _DECODER_RUNS = 8
 _LATE = 1000
 """A frame at which every window has long been full."""
@@ -57,6 +62,8 @@ FrameOf = Callable[[int], Tensor]
 """The codes of a frame by its number."""
 Begin = Callable[[], FrameOf]
 """Takes the prompt in."""
+Decode = Callable[[Tensor], Tensor]
+"""The sound of the next codes `(num_codebooks, num_frames)`."""
 
 
 @dataclass
@@ -87,11 +94,14 @@ def measure_moss(name: str, *, runs: int, frames: int, bits: WeightBits | None =
         prompt_rows=len(prompt),
     )
     with fixed_arithmetic():
-        _speak(_fast(model, size, prompt, FIRST_CHUNK), decoder, FIRST_CHUNK)  # warms libraries up
+        sound = RecordedDecoder(decoder)
+        _speak(_fast(model, size, prompt, FIRST_CHUNK), sound.step, FIRST_CHUNK, CHUNK_FRAMES)  # warms libraries up
     for _ in range(runs):
         with fixed_arithmetic():
-            fast = _speak(_fast(model, size, prompt, frames), decoder, frames)
-        naive = _speak(_naive(whole, size, prompt), decoder, frames)
+            sound.restart()
+            fast = _speak(_fast(model, size, prompt, frames), sound.step, frames, CHUNK_FRAMES)
+        state = decoder.start(max_frames=1)
+        naive = _speak(_naive(whole, size, prompt), partial(decoder.step, state=state), frames, (1,))
         figures.realtime_speed.append(fast.realtime_speed)
         figures.naive_realtime_speed.append(naive.realtime_speed)
         figures.first_audio_ms.append(fast.first_audio_ms)
@@ -129,20 +139,22 @@ def decoder_times(decoder: CodecDecoder, chunk: int, runs: int = _DECODER_RUNS) 
     return times
 
 
-def _speak(begin: Begin, decoder: CodecDecoder, frames: int) -> _Run:
-    """`frames` frames with their sound, frame by frame; the clock runs from before the prompt for the first audio, and
-    from after it for the speed."""
+def _speak(begin: Begin, decode: Decode, frames: int, chunks: Sequence[int]) -> _Run:
+    """`frames` frames with their sound, decoded in `chunks` of which the last size is every later one's; the clock runs
+    from before the prompt for the first audio, and from after it for the speed."""
+    sizes = chain(chunks, repeat(chunks[-1]))
     started = time.perf_counter()
-    draw, state, codes = begin(), decoder.start(max_frames=1), []
+    draw, codes, decoded, target = begin(), list[Tensor](), 0, next(sizes)
     spoken = time.perf_counter()
     first_audio = 0.0
     for number in range(frames):
         codes.append(draw(number))
-        decoder.step(codes[-1][:, None], state)
+        if len(codes) - decoded == target or number + 1 == frames:
+            decode(torch.stack(codes[decoded:], dim=1))
+            decoded, target = len(codes), next(sizes)
         if number + 1 == FIRST_CHUNK:
             first_audio = time.perf_counter() - started
-    seconds = frames / decoder.config.frame_rate
-    return _Run(seconds / (time.perf_counter() - spoken), 1000 * first_audio, torch.stack(codes))
+    return _Run(frames / FRAME_RATE / (time.perf_counter() - spoken), 1000 * first_audio, torch.stack(codes))
 
 
 def _fast(model: SpeechModel, size: ModelSize, prompt: np.ndarray, frames: int) -> Begin:

@@ -26,7 +26,7 @@ from studio.text.moss_chunks import FRAME_RATE, LONGEST_BUDGET, frame_budget, fr
 from studio.text.script import Utterance
 
 _ATTEMPTS = 2
-_CHUNKS = (3, 3, 4, 4, 6, 8)
+CHUNK_FRAMES = (3, 3, 4, 4, 6, 8)
 """Frames of each chunk, the last number for all later ones: 240 ms before the first sound leaves, and no chunk takes
 longer to make than the one before it plays, on a machine that is a quarter faster than real time."""
 _AUDIBLE = 10 ** (-50 / 20)
@@ -134,7 +134,7 @@ def _sounds(
             slots = borrowed.enter_context(parts.pool.slots(sampling, len(prompt) + budget + 1))
             decoder = borrowed.enter_context(parts.pool.decoder())
         frames = borrowed.enter_context(closing(slots.frames(prompt, budget=budget + 1, draws=draws)))
-        sizes, pending = chain(_CHUNKS, repeat(_CHUNKS[-1])), list[Tensor]()
+        sizes, pending = chain(CHUNK_FRAMES, repeat(CHUNK_FRAMES[-1])), list[Tensor]()
         target = next(sizes)
         while True:
             with _at_work(parts):
