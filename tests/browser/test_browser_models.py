@@ -27,7 +27,7 @@ SENTENCE = "The ferry leaves at noon."
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch) -> Iterator[ToyHub]:
     with serving(ToyHub()) as hub:
-        publish_nano(hub, nano_files(goes_on=0.5))
+        publish_nano(hub, nano_files(goes_on=2.0))
         monkeypatch.setenv("STUDIO_HUB", hub.url)
         yield hub
 
@@ -211,7 +211,7 @@ def test_another_tab_learns_which_engine_speaks_before_it_hears_anything(
     other = StudioPage(browser.new_page(), fresh.url).open()
     nano = open_models(other)
     nano.locator(".own summary").click()
-    nano.locator("[name=folder]").fill(str(write_model(tmp_path / "own", MOSS_NANO, nano_files(goes_on=0.5))))
+    nano.locator("[name=folder]").fill(str(write_model(tmp_path / "own", MOSS_NANO, nano_files(goes_on=2.0))))
     press(nano, "folder")
     ended(nano, "done")
     press(nano, "use")
@@ -221,6 +221,7 @@ def test_another_tab_learns_which_engine_speaks_before_it_hears_anything(
     page.page.click("#speak")
     assert "MOSS-TTS Nano speaks now" in page.toast()
     page.page.wait_for_function("document.querySelector('#top .where').textContent.startsWith('MOSS')")
+    page.page.fill("#seed input, #seed textarea", "4")
     stats = page.speak()
     assert (stats["status"]["engine"], stats["channels"]) == ("moss-nano", 2)
     assert_heard_exactly(page, stats)
