@@ -18,6 +18,7 @@ from studio.engine.harmonic_signal import SAMPLE_RATE
 from studio.engine.interface import CodecIdentity, Encoded, Environment
 from studio.engine.lanes import LANE_THREADS, EncoderLanes, check_lanes
 from studio.engine.sampling import CounterDraws, SamplingOptions
+from studio.engine.solo_encoder import environment_of
 from studio.engine.weight_files import tensor_bytes
 from studio.errors import SilentClip, UnspeakableScript
 from studio.text.phonemes import BREAKS, check_speakable, phonemes, warm_up
@@ -85,7 +86,7 @@ class EmbeddedEngine:
     @property
     def environment(self) -> Environment:
         """Where an encode would run now: no lane runs with another thread count than the one that it read back."""
-        return _environment(LANE_THREADS)
+        return environment_of(self.device, LANE_THREADS)
 
     def check_script(self, text: str) -> None:
         check_speakable(text)
@@ -114,7 +115,7 @@ class EmbeddedEngine:
         started = time.perf_counter()
         with fixed_arithmetic():
             codes = self._model.codec.encode(torch.from_numpy(prepared.samples))[0]
-        environment = _environment(torch.get_num_threads())
+        environment = environment_of(self.device, torch.get_num_threads())
         duration = time.perf_counter() - started
         return Encoded(codes=codes.numpy().astype(np.int16), environment=environment, duration=duration)
 
@@ -163,12 +164,6 @@ class EmbeddedEngine:
         indices = [self._vocabulary.get(phoneme, 1) for phoneme in spoken]
         reference = codes[:, : recommended.reference_frames]
         return FrameGenerator(self._model.language, indices, reference, sampling, draws)
-
-
-def _environment(num_threads: int) -> Environment:
-    return Environment(
-        device=EmbeddedEngine.device, torch_version=str(torch.__version__), cuda_version=None, num_threads=num_threads
-    )
 
 
 def _made_clip() -> Waveform:
