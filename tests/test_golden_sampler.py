@@ -9,7 +9,15 @@ from moss_golden import GOLDEN
 from safetensors.torch import load_file
 from torch import Tensor
 
-from studio.engine.frame_sampling import HeadSampling, choose, invert, penalised, probabilities
+from studio.engine.frame_sampling import (
+    HeadSampling,
+    choose,
+    choose_in_rows,
+    choose_in_tensors,
+    invert,
+    penalised,
+    probabilities,
+)
 
 FOLDER = GOLDEN / "sampler"
 CASES = json.loads((FOLDER / "cases.json").read_text(encoding="utf-8"))
@@ -71,6 +79,28 @@ def test_uniform_numbers_spread_evenly_give_each_entry_its_share(name: str) -> N
     drawn = invert(expected.expand(count, -1), uniforms)
     shares = torch.bincount(drawn, minlength=len(expected)) / count
     torch.testing.assert_close(shares, expected, rtol=0.0, atol=1.01 / count)
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case["name"] != "ties_topp"], ids=lambda case: case["name"])
+@pytest.mark.parametrize("draw", [choose_in_rows, choose_in_tensors])
+def test_both_ways_to_draw_give_each_entry_its_published_share(case: dict, draw) -> None:
+    expected, count = TENSORS[f"{case['name']}.probs"], 1000
+    uniforms = (torch.arange(count, dtype=torch.float64) + 0.5) / count
+    logits = TENSORS[f"{case['name']}.logits"].expand(count, -1)
+    drawn = draw(logits, sampling(case), uniforms, seen=seen(case).expand(count, -1))
+    shares = torch.bincount(drawn, minlength=len(expected)) / count
+    torch.testing.assert_close(shares, expected, rtol=0.0, atol=1.01 / count)
+    assert (expected[drawn] > 0).all()
+
+
+@pytest.mark.parametrize("draw", [choose_in_rows, choose_in_tensors])
+@pytest.mark.parametrize("top_k", [0, 2])
+def test_numbers_that_are_none_raise_nothing_and_give_an_index(draw, top_k: int) -> None:
+    logits = torch.tensor([[0.0, float("nan"), 1.0], [float("nan")] * 3, [float("-inf")] * 3])
+    marks = torch.tensor([[True, True, False]]).expand(3, -1)
+    options = HeadSampling(top_k=top_k, top_p=0.9, repetition_penalty=1.2)
+    drawn = draw(logits, options, torch.full((3,), 0.5, dtype=torch.float64), seen=marks)
+    assert ((drawn >= 0) & (drawn < 3)).all()
 
 
 @pytest.mark.parametrize("uniform", [0.0, 0.25, 1 - 2**-53])

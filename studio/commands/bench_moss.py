@@ -8,7 +8,7 @@ from typing import Any
 from studio.errors import SettingError
 
 _RUNS = 3
-_FRAMES = {"nano": 25, "local": 4}
+_FRAMES = {"nano": 60, "local": 4}
 """In each run: a few seconds of work."""
 _TOY_FRAMES = 4
 

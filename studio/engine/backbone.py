@@ -6,7 +6,7 @@ from typing import Protocol
 from torch import Tensor, nn
 
 from studio.engine.backbone_config import GptShape, QwenShape
-from studio.engine.backbone_layers import GptLayer, QwenAttention, QwenFeedForward, QwenLayer, RmsNorm
+from studio.engine.backbone_layers import GptLayer, LayerNorm, QwenAttention, QwenFeedForward, QwenLayer, RmsNorm
 from studio.engine.slot_cache import Attend, SlotCache
 from studio.engine.transformer import Rotation
 
@@ -82,7 +82,7 @@ class GptBackbone(nn.Module):
         self._shape = shape
         self.wte = nn.Embedding(vocabulary, shape.width)
         self.h = nn.ModuleList(GptLayer(shape) for _ in range(shape.num_layers))
-        self.ln_f = nn.LayerNorm(shape.width, shape.norm_epsilon)
+        self.ln_f = LayerNorm(shape.width, shape.norm_epsilon)
 
     def embed(self, tokens: Tensor) -> Tensor:
         return self.wte(tokens)

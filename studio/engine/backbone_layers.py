@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from studio.engine.backbone_config import GptShape, QwenShape
 from studio.engine.slot_cache import Attend
-from studio.engine.transformer import Rotation, rotate, rotate_pairs
+from studio.engine.transformer import Rotation, multiply_pairs, rotate, rotate_pairs
 
 
 class RmsNorm(nn.Module):
@@ -103,6 +103,13 @@ class QwenLayer(nn.Module):
         return hidden + self.mlp(self.post_attention_layernorm(hidden))
 
 
+class LayerNorm(nn.LayerNorm):
+    """That of torch, called directly: where one row is normed at a time, the way there takes longer than the norm."""
+
+    def forward(self, input: Tensor) -> Tensor:
+        return torch.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
+
+
 class GptAttention(nn.Module):
     def __init__(self, shape: GptShape) -> None:
         super().__init__()
@@ -117,7 +124,8 @@ class GptAttention(nn.Module):
         """Queries, keys and values `(batch, time, heads, head_width)`, the first two turned."""
         heads = self.c_attn(hidden).unflatten(-1, (3 * self._num_heads, -1))
         turning, values = heads.split((2 * self._num_heads, self._num_heads), dim=-2)
-        queries, keys = rotate_pairs(turning, turn).chunk(2, dim=-2)
+        turned = (multiply_pairs if heads.dtype == torch.float32 else rotate_pairs)(turning, turn)
+        queries, keys = turned.chunk(2, dim=-2)
         return queries, keys, values
 
 
@@ -138,9 +146,9 @@ class GptFeedForward(nn.Module):
 class GptLayer(nn.Module):
     def __init__(self, shape: GptShape) -> None:
         super().__init__()
-        self.ln_1 = nn.LayerNorm(shape.width, shape.norm_epsilon)
+        self.ln_1 = LayerNorm(shape.width, shape.norm_epsilon)
         self.attn = GptAttention(shape)
-        self.ln_2 = nn.LayerNorm(shape.width, shape.norm_epsilon)
+        self.ln_2 = LayerNorm(shape.width, shape.norm_epsilon)
         self.mlp = GptFeedForward(shape)
 
     def forward(self, hidden: Tensor, turn: Rotation, attend: Attend) -> Tensor:

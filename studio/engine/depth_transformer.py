@@ -2,11 +2,10 @@
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from studio.engine.backbone_config import GptShape
-from studio.engine.backbone_layers import GptLayer
-from studio.engine.slot_cache import Attend, rotary_table
+from studio.engine.backbone_layers import GptLayer, LayerNorm
+from studio.engine.slot_cache import Attend, attend_row, rotary_table
 
 
 class DepthCache:
@@ -18,23 +17,41 @@ class DepthCache:
 
     def __init__(self, shape: GptShape, *, slots: int, positions: int, like: Tensor) -> None:
         """Buffers on the device and in the dtype of `like`."""
-        self._keys = like.new_zeros(shape.num_layers, slots, shape.num_heads, positions, shape.head_width)
-        self._values = torch.zeros_like(self._keys)
+        layers = like.new_zeros(shape.num_layers, 2, slots * shape.num_heads, positions, shape.head_width)
+        self._places = [[_Place(rows, number) for number in range(positions)] for rows in layers]
         self.cosines, self.sines = rotary_table(positions, shape.head_width, shape.rotary_base, like)
 
     def attend(self, layer: int, position: int) -> Attend:
         """Attention of the row at `position`, `(slots, 1, ...)`, on the rows before it and on itself."""
 
         def attend(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-            held_keys, held_values = self._keys[layer], self._values[layer]
-            held_keys[:, :, position] = keys[:, 0]
-            held_values[:, :, position] = values[:, 0]
-            mixed = functional.scaled_dot_product_attention(
-                queries.transpose(1, 2), held_keys[:, :, : position + 1], held_values[:, :, : position + 1]
-            )
-            return mixed.transpose(1, 2).flatten(2)
+            place = self._places[layer][position]
+            place.key.copy_(keys.flatten(0, 2))
+            place.value.copy_(values.flatten(0, 2))
+            mixed = attend_row(queries.flatten(0, 2)[:, None], place.keys, place.values)
+            return mixed.view(len(queries), 1, -1)
 
         return attend
+
+    def attend_projected(self, position: int, projected: Tensor) -> Tensor:
+        """As the first layer's `attend`, for `projected` `(slots, 3, heads, head_width)`, to `(slots, width)`."""
+        place = self._places[0][position]
+        rows = projected[0] if len(projected) == 1 else projected.transpose(0, 1).flatten(1, 2)
+        place.both.copy_(rows[1:])
+        return attend_row(rows[0][:, None], place.keys, place.values).view(len(projected), -1)
+
+
+class _Place:
+    """A position of one layer, as views that are made once: making them anew takes as long as using them."""
+
+    def __init__(self, rows: Tensor, number: int) -> None:
+        """`rows` `(2, slots * heads, positions, head_width)`."""
+        self.both = rows[:, :, number]
+        """The row's own key and value, `(2, slots * heads, head_width)`."""
+        self.key, self.value = self.both.unbind()
+        self.keys = rows[0, :, : number + 1].transpose(1, 2)
+        """Of all rows up to this one, `(slots * heads, head_width, held)`."""
+        self.values = rows[1, :, : number + 1]
 
 
 class DepthTransformer(nn.Module):
@@ -44,7 +61,7 @@ class DepthTransformer(nn.Module):
         super().__init__()
         self._shape = shape
         self.h = nn.ModuleList(GptLayer(shape) for _ in range(shape.num_layers))
-        self.ln_f = nn.LayerNorm(shape.width, shape.norm_epsilon)
+        self.ln_f = LayerNorm(shape.width, shape.norm_epsilon)
 
     def start(self, slots: int, positions: int) -> DepthCache:
         """An empty cache for frames of at most `positions` positions, on the weights' device and in their dtype."""
@@ -55,17 +72,18 @@ class DepthTransformer(nn.Module):
         return self._run(row[:, None], 0, position, cache)
 
     def projected(self, rows: Tensor, position: int) -> Tensor:
-        """What the first layer projects `rows` `(count, width)` to at `position`: queries, keys and values, `(3, count,
+        """What the first layer projects `rows` `(count, width)` to at `position`: queries, keys and values, `(count, 3,
         heads, head_width)`. A row that comes again and again at the same position need not be projected again."""
         shape = self._shape
         cosines, sines = rotary_table(position + 1, shape.head_width, shape.rotary_base, rows)
         first = self._first
-        return torch.stack(first.attn.project(first.ln_1(rows), (cosines[position], sines[position])))
+        return torch.stack(first.attn.project(first.ln_1(rows), (cosines[position], sines[position])), dim=1)
 
     def step_projected(self, row: Tensor, projected: Tensor, position: int, cache: DepthCache) -> Tensor:
-        """As `step`, for a `row` of which `projected`, `(3, slots, heads, head_width)`, is known."""
-        attended = self._first.attn.c_proj(cache.attend(0, position)(*projected[:, :, None]))
-        return self._run(self._first.finish(row[:, None], attended), 1, position, cache)
+        """As `step`, for a `row` of which `projected`, `(slots, 3, heads, head_width)`, is known."""
+        first = self._first
+        hidden = first.finish(row, first.attn.c_proj(cache.attend_projected(position, projected)))
+        return self.ln_f(hidden) if len(self.h) == 1 else self._run(hidden[:, None], 1, position, cache)
 
     @property
     def _first(self) -> GptLayer:

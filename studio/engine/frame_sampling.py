@@ -4,6 +4,7 @@ from outside. The filters are those of the released samplers, in their order; al
 from collections.abc import Callable
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
@@ -81,9 +82,52 @@ def choose(
     logits: Tensor, sampling: HeadSampling, uniforms: Tensor, *, seen: Tensor | None = None, pick: Pick = invert
 ) -> Tensor:
     """Indices `(slots,)` from `logits` `(slots, entries)`; `seen`, of the same shape, is what the penalty looks at."""
+    if logits.device.type == "cpu" and pick is invert:
+        return choose_in_rows(logits, sampling, uniforms, seen=seen)
+    return choose_in_tensors(logits, sampling, uniforms, seen=seen, pick=pick)
+
+
+def choose_in_tensors(
+    logits: Tensor, sampling: HeadSampling, uniforms: Tensor, *, seen: Tensor | None = None, pick: Pick = invert
+) -> Tensor:
+    """As `choose`, for all slots at once and without asking a tensor for its value."""
     scores = logits.float()
     if seen is not None and sampling.repetition_penalty != 1.0:
         scores = penalised(scores, seen, sampling.repetition_penalty)
     if sampling.temperature == 0.0:
         return scores.argmax(-1)
     return pick(probabilities(scores, sampling), uniforms)
+
+
+def choose_in_rows(logits: Tensor, sampling: HeadSampling, uniforms: Tensor, *, seen: Tensor | None = None) -> Tensor:
+    """As `choose` on a CPU, slot by slot with numpy: a frame asks 17 times, and for a thousand numbers torch takes
+    longer to begin than to compute. What is left out is left out first, so most steps see a few entries only."""
+    rows, numbers = logits.float().numpy(), uniforms.tolist()
+    marks = seen.numpy() if seen is not None and sampling.repetition_penalty != 1.0 else [None] * len(rows)
+    with np.errstate(invalid="ignore"):
+        return torch.tensor([_choose(*each, sampling) for each in zip(rows, marks, numbers, strict=True)])
+
+
+def _choose(row: np.ndarray, seen: np.ndarray | None, uniform: float, sampling: HeadSampling) -> int:
+    if seen is not None:
+        row, penalty = row.copy(), np.float32(sampling.repetition_penalty)
+        before = row[seen]
+        row[seen] = np.where(before < 0, before * penalty, before / penalty)
+    if sampling.temperature == 0.0:
+        return int(row.argmax())
+    row = row / np.float32(sampling.temperature)
+    if 0 < sampling.top_k < len(row):
+        (kept,) = np.nonzero(row >= np.partition(row, -sampling.top_k)[-sampling.top_k])
+    else:
+        kept = np.arange(len(row))
+    # No number compares with what is no number: nothing is kept then, and who draws finds that out a moment later.
+    if not len(kept):
+        return 0
+    chances = np.exp(row[kept] - row[kept].max())
+    if 0 < sampling.top_p < 1:
+        order = np.argsort(-chances, kind="stable")
+        up_to = np.cumsum(chances[order] / chances.sum())
+        chances[order[1:][up_to[:-1] > np.float32(sampling.top_p)]] = 0
+    sums = chances.astype(np.float64).cumsum()
+    share = min(uniform * sums[-1], np.nextafter(sums[-1], 0))
+    return int(kept[min(np.searchsorted(sums, share, side="right"), len(kept) - 1)])

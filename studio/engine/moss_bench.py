@@ -13,6 +13,7 @@ from torch import Tensor
 
 from studio.engine.codec import CodecDecoder
 from studio.engine.fixed_arithmetic import fixed_arithmetic
+from studio.engine.huge_pages import use_huge_pages
 from studio.engine.moss_speech import CHUNK_FRAMES
 from studio.engine.naive_frames import NaiveLoop
 from studio.engine.packed_weights import WeightBits, pack
@@ -82,6 +83,7 @@ def measure_moss(name: str, *, runs: int, frames: int, bits: WeightBits | None =
     if bits is not None:
         model = random_speech_model(size, device="cpu", dtype=size.cpu_dtype)
         pack(model, bits)
+    use_huge_pages()
     decoder = random_decoder(size, device="cpu")
     prompt = bench_prompt(size)
     figures = MossFigures(

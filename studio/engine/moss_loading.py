@@ -11,6 +11,7 @@ from studio.engine.codec_json import read_codec_config
 from studio.engine.codec_weights import load_decoder, load_encoder
 from studio.engine.device_memory import give_back, memory_suffices
 from studio.engine.fixed_arithmetic import ATTENTION, fixed_arithmetic
+from studio.engine.huge_pages import use_huge_pages
 from studio.engine.interface import CodecIdentity
 from studio.engine.model_catalogue import ModelEntry
 from studio.engine.model_errors import NotFinite
@@ -48,6 +49,8 @@ def load_moss(entry: ModelEntry, settings: Settings) -> MossEngine:
     assert manifest is not None, "its folder was found"
     device = choose_device(entry, settings.device)
     parts = _load_parts(entry, folders, device)
+    if device == "cpu":
+        use_huge_pages()
     identity = codec_identity(parts, manifest)
     encoder = SoloEncoder(
         EncoderPlan(

@@ -31,14 +31,16 @@ class SpeechModel(nn.Module, ABC):
     first_position: int
     """The depth position at which codebook 0 is read."""
     code_projections: Tensor | None
-    """Once prepared, what the first depth layer projects each code to, `(num_codebooks - 1, 3, codebook_size, heads,
-    head_width)`; the last codebook's codes are never an input."""
+    """Once prepared, what the first depth layer projects each code to, `(num_codebooks - 1, codebook_size, 3 * width)`;
+    the last codebook's codes are never an input."""
 
     def __init__(self, config: SpeechModelConfig) -> None:
         super().__init__()
         self.config = config
         self.register_buffer("code_projections", None, persistent=False)
         self.packed_heads: nn.ModuleList | None = None
+        self._tables: list[Tensor] = []
+        """Once prepared, the weights of `audio_embeddings`, at hand: a frame asks for them 47 times."""
         self.local_transformer = DepthTransformer(config.depth)
         self.audio_embeddings = nn.ModuleList(
             nn.Embedding(config.codebook_size, config.backbone.width) for _ in range(config.num_codebooks)
@@ -60,7 +62,7 @@ class SpeechModel(nn.Module, ABC):
 
     def embed_code(self, codes: Tensor, codebook: int) -> Tensor:
         """Embeddings `(slots, width)` of one codebook's `codes` `(slots,)`."""
-        return functional.embedding(codes, self._table(codebook))
+        return torch.embedding(self._table(codebook), codes)
 
     def code_logits(self, hidden: Tensor, codebook: int) -> Tensor:
         """Logits `(slots, codebook_size)` of a codebook; the head is the embedding, or its packed copy."""
@@ -85,8 +87,9 @@ class SpeechModel(nn.Module, ABC):
         position, embedded = self.first_position + codebook + 1, self.embed_code(codes, codebook)
         if self.code_projections is None:
             return self.local_transformer.step(embedded, position, cache)
-        projected = self.code_projections[codebook][:, codes]
-        return self.local_transformer.step_projected(embedded, projected, position, cache)
+        projected = torch.embedding(self.code_projections[codebook], codes)
+        heads = projected.unflatten(1, (3, self.config.depth.num_heads, -1))
+        return self.local_transformer.step_projected(embedded, heads, position, cache)
 
     @torch.no_grad()
     def prepare(self) -> None:
@@ -94,15 +97,14 @@ class SpeechModel(nn.Module, ABC):
         merged matrices, and what the first depth layer makes of every code, which comes at one position only. The
         numbers stay the same up to rounding, the names of the weights too."""
         self.transformer.merge()
-        tables = [self._table(codebook) for codebook in range(self.config.num_codebooks - 1)]
+        self._tables = [table.get_parameter("weight") for table in self.audio_embeddings]
+        tables = self._tables[:-1]
         positions = range(self.first_position + 1, self.first_position + self.config.num_codebooks)
         projected = map(self.local_transformer.projected, tables, positions)
-        self.code_projections = torch.stack(list(projected)) if tables else None
+        self.code_projections = torch.stack([each.flatten(1) for each in projected]) if tables else None
 
     def _table(self, codebook: int) -> Tensor:
-        table = self.audio_embeddings[codebook].weight
-        assert isinstance(table, Tensor)
-        return table
+        return self._tables[codebook] if self._tables else self.audio_embeddings[codebook].get_parameter("weight")
 
 
 class LocalSpeechModel(SpeechModel):
@@ -129,10 +131,13 @@ class NanoSpeechModel(SpeechModel):
 
     first_position = 1
     unused = ("local_transformer.wte.weight",)
+    slot_projection: Tensor | None
+    """Once prepared, what the first depth layer projects the slot token to, `(1, 3, heads, head_width)`."""
 
     def __init__(self, config: SpeechModelConfig) -> None:
         assert isinstance(config.backbone, GptShape), "Nano has a GPT backbone"
         super().__init__(config)
+        self.register_buffer("slot_projection", None, persistent=False)
         self.transformer = GptBackbone(config.backbone, config.vocabulary)
         self.ties |= {"text_lm_head.weight": "transformer.wte.weight"}
 
@@ -143,7 +148,16 @@ class NanoSpeechModel(SpeechModel):
 
     def first_code_state(self, hidden: Tensor, cache: DepthCache) -> Tensor:
         row = self._text_embedding(self.config.tokens.assistant_slot).expand_as(hidden)
-        return self.local_transformer.step(row, 1, cache)
+        if self.slot_projection is None:
+            return self.local_transformer.step(row, 1, cache)
+        projected = self.slot_projection.expand(len(hidden), -1, -1, -1)
+        return self.local_transformer.step_projected(row, projected, 1, cache)
+
+    @torch.no_grad()
+    def prepare(self) -> None:
+        super().prepare()
+        row = self._text_embedding(self.config.tokens.assistant_slot)
+        self.slot_projection = self.local_transformer.projected(row[None], 1)
 
     def _text_embedding(self, token: int) -> Tensor:
         assert isinstance(self.transformer, GptBackbone)
