@@ -133,7 +133,8 @@ class NoisyProbe(FaultyProbe):
 
     def changed(self, batch: PaddedBatch) -> PaddedBatch:
         noise = self.rng.standard_normal(batch.samples.shape).astype(np.float32)
-        return replace(batch, samples=batch.samples + np.float32(0.1) * noise)
+        level = 10 ** self.rng.uniform(-3, 0, (len(noise), 1)).astype(np.float32)
+        return replace(batch, samples=batch.samples + level * noise)
 
 
 class RememberingProbe(FaultyProbe):

@@ -22,9 +22,9 @@ def noise(seed: int = 1):
     return lambda start, count: torch.from_numpy(draws.noise(start, count))[None]
 
 
-def stream(codec, codes, seed: int = 1) -> torch.Tensor:
+def stream(codec, codes, seed: int = 1, text=None) -> torch.Tensor:
     with torch.inference_mode():
-        state = codec.start(noise(seed))
+        state = codec.start(noise(seed), text)
         parts = [codec.step(codes[:, frame], state) for frame in range(codes.shape[1])]
         return torch.cat([*parts, codec.finish(state)])
 
@@ -39,6 +39,52 @@ def test_a_stream_has_every_sample_and_equals_the_whole_decode(num_frames):
     assert streamed.shape == (num_frames * FRAME,)
     torch.testing.assert_close(streamed, whole, atol=4e-3, rtol=0)
     assert float((streamed - whole).abs().mean()) < 5e-5
+
+
+def read(codec, phonemes, num_frames: int):
+    """A text of which every phoneme takes 50 ms, and the last one what is left."""
+    alignment = (torch.arange(8 * num_frames) // 5).clamp(max=len(phonemes) - 1)
+    with torch.inference_mode():
+        return codec.decoder.read(torch.tensor([phonemes]), alignment[None])
+
+
+@pytest.mark.parametrize("num_frames", [1, 2, 3, 40])
+def test_a_stream_that_reads_along_equals_the_whole_decode_that_does(num_frames):
+    codec = toy_codec()
+    codes = torch.randint(0, 32, (3, num_frames), generator=torch.Generator().manual_seed(3))
+    text = read(codec, [5, 9, 2, 7, 7, 3, 11, 4], num_frames)
+    streamed = stream(codec, codes, text=text)
+    with torch.inference_mode():
+        whole = codec.decode(codes[None], noise(), text)[0]
+    assert streamed.shape == (num_frames * FRAME,)
+    torch.testing.assert_close(streamed, whole, atol=4e-3, rtol=0)
+    assert float((streamed - whole).abs().mean()) < 5e-5
+
+
+def test_the_text_is_heard_and_codes_without_one_are_decoded_as_such():
+    codec = toy_codec()
+    codes = torch.randint(0, 32, (3, 12), generator=torch.Generator().manual_seed(3))
+    one, other = (stream(codec, codes, text=read(codec, each, 12)) for each in ([5, 9, 2, 7], [5, 9, 2, 8]))
+    unread = stream(codec, codes)
+    assert not torch.equal(one, other)
+    assert not torch.equal(one, unread)
+
+
+def test_what_is_read_ahead_of_a_frame_is_its_own_and_40_ms_more_but_for_what_the_text_encoder_saw():
+    codec = toy_codec()
+    features = torch.randn(1, 2, 32, generator=torch.Generator().manual_seed(5))
+    codec.decoder.text.forward = lambda phonemes: features  # type: ignore[method-assign]
+    late = torch.zeros(1, 80, dtype=torch.long)
+    late[0, 44:] = 1
+    with torch.inference_mode():
+        one = codec.decoder.read(torch.tensor([[3, 4]]), torch.zeros_like(late))
+        other = codec.decoder.read(torch.tensor([[3, 4]]), late)
+    assert one.coarse.shape == (1, 10, 32)
+    assert one.fine.shape == (1, 40, 32)
+    changed = [frame for frame in range(10) if not torch.equal(one.coarse[:, frame], other.coarse[:, frame])]
+    assert changed == [5, 6, 7, 8, 9]
+    fine = [row for row in range(40) if not torch.equal(one.fine[:, row], other.fine[:, row])]
+    assert fine == list(range(20, 40))
 
 
 def test_the_same_codes_stream_to_the_same_samples_and_other_seeds_change_only_the_noise():

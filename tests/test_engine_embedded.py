@@ -156,3 +156,13 @@ def test_the_voice_model_in_the_assets_speaks_every_frame_it_planned(tmp_path):
     assert sound.shape[1] % FRAME == 0
     assert sound.shape[1] >= 5 * FRAME
     assert int(np.abs(sound.astype(np.int32)).max()) > 300
+
+
+def test_the_decoder_is_told_what_is_said_for_as_many_frames_as_are_spoken(monkeypatch):
+    told, voice = [], toy_voice()
+    start = voice.codec.start
+    monkeypatch.setattr(voice.codec, "start", lambda noise, text: told.append(text) or start(noise, text))
+    sound = np.concatenate(spoken(EmbeddedEngine(voice)), axis=1)
+    assert [text.coarse.shape[1] * FRAME for text in told] == [sound.shape[1]]
+    monkeypatch.setattr(voice.codec, "start", lambda noise, _: start(noise))
+    assert not np.array_equal(np.concatenate(spoken(EmbeddedEngine(voice)), axis=1), sound)

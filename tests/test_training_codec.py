@@ -1,20 +1,16 @@
 """Training of the codec's decoder, at toy size."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
 
 from studio.engine.harmonic_codec import FRAME, HOPS_PER_FRAME, HarmonicCodec, HarmonicCodecConfig
 from studio.training.codebooks import RunningCodebooks, fit
-from studio.training.codec import (
-    DecoderTraining,
-    Recording,
-    SpectralLoss,
-    cut,
-    decode_pieces,
-    sound_losses,
-    train_decoder,
-)
+from studio.training.codec import SpectralLoss, decode_pieces, decoded_sound, sound_losses, train_decoder
+from studio.training.dataset import Example
+from studio.training.pieces import DecoderTraining, Pieces, Recording, cut
 from studio.training.whole_codec import CodecTraining, train_codec
 
 
@@ -23,7 +19,14 @@ def codec() -> HarmonicCodec:
     torch.manual_seed(0)
     built = HarmonicCodec(
         HarmonicCodecConfig(
-            width=32, num_heads=2, num_codebooks=3, codebook_size=8, encoder_layers=(1, 1), decoder_layers=(1, 1, 1)
+            width=32,
+            num_heads=2,
+            num_codebooks=3,
+            codebook_size=8,
+            encoder_layers=(1, 1),
+            decoder_layers=(1, 1, 1),
+            vocabulary_size=9,
+            text_layers=1,
         )
     )
     torch.nn.init.normal_(built.quantizer.codebooks)
@@ -41,7 +44,9 @@ def recordings() -> list[Recording]:
         samples = np.sum(harmonics, axis=0) * 6_000
         codes = torch.randint(8, (frames, 3), generator=torch.Generator().manual_seed(number)).to(torch.int16)
         track = np.full(frames * HOPS_PER_FRAME, pitch, dtype=np.float32)
-        made.append(Recording(samples.astype(np.int16), track, codes))
+        alignment = torch.arange(frames * HOPS_PER_FRAME) // 16
+        example = Example(f"hum{number}", "hum", torch.tensor([4, 5, 6, 7 + number]), codes, alignment)
+        made.append(Recording(samples.astype(np.int16), track, example))
     return made
 
 
@@ -58,11 +63,44 @@ def test_pieces_pair_codes_with_the_sound_of_the_same_frames(
     assert pieces.samples.shape == (2, 4 * FRAME)
     assert pieces.pitch.shape == (2, 4 * HOPS_PER_FRAME)
     whole = recordings[0] if bool(pieces.pitch[0, 0] == 110) else recordings[1]
-    start = next(at for at in range(3) if (pieces.codes[0, :, :6] == whole.codes[at : at + 6].long().T).all())
-    ahead = whole.codes[start + 6].long() if start + 6 < len(whole.codes) else torch.full((3,), -1)
+    start = next(at for at in range(3) if (pieces.codes[0, :, :6] == whole.example.codes[at : at + 6].long().T).all())
+    ahead = whole.example.codes[start + 6].long() if start + 6 < 8 else torch.full((3,), -1)
     assert torch.equal(pieces.codes[0, :, 6], ahead)
     wanted = whole.samples[(start + 2) * FRAME : (start + 6) * FRAME].astype(np.float32) / 32768
     np.testing.assert_allclose(pieces.samples[0].numpy(), wanted)
+    assert torch.equal(pieces.alignment[0, :48], whole.example.alignment[start * 8 : start * 8 + 48])
+    assert pieces.alignment.shape == (2, 56)
+    assert torch.equal(pieces.phonemes[0], whole.example.phonemes)
+    assert pieces.true.tolist() == [1, 1]
+
+
+def test_pieces_of_drawn_codes_keep_the_true_sound_and_their_pitch_is_not_judged(
+    codec: HarmonicCodec, recordings: list[Recording], options: DecoderTraining
+) -> None:
+    drawn = [replace(each, drawn=torch.full((8, 3), 5, dtype=torch.int16)) for each in recordings]
+    pieces = cut(drawn, replace(options, drawn=1.0), np.random.default_rng(0))
+    assert pieces.true.tolist() == [0, 0]
+    assert set(pieces.codes.unique().tolist()) <= {5, -1}
+    generator = torch.Generator().manual_seed(0)
+    envelopes = decode_pieces(codec, pieces, options, generator)
+    sound = decoded_sound(codec, envelopes, pieces, generator)
+    losses = sound_losses(SpectralLoss(), sound, envelopes, pieces)
+    assert losses[2] == 0
+    assert losses[0] > 0
+
+
+def test_hidden_text_leaves_the_codes_alone_to_decode(
+    codec: HarmonicCodec, recordings: list[Recording], options: DecoderTraining
+) -> None:
+    pieces = cut(recordings, options, np.random.default_rng(0))
+    other = replace(pieces, phonemes=pieces.phonemes.flip(1))
+
+    def pitch(shown: Pieces, share: float) -> torch.Tensor:
+        generator = torch.Generator().manual_seed(0)
+        return decode_pieces(codec, shown, replace(options, hidden_text=share), generator).log_pitch
+
+    assert torch.equal(pitch(pieces, 1.0), pitch(other, 1.0))
+    assert not torch.equal(pitch(pieces, 0.0), pitch(other, 0.0))
 
 
 def test_the_spectral_loss_is_nothing_for_equal_sounds_and_more_for_others() -> None:
@@ -80,8 +118,9 @@ def test_a_few_steps_lower_the_loss(
     generator, spectral = torch.Generator().manual_seed(0), SpectralLoss()
     totals = []
     for _ in range(5):
-        envelopes = decode_pieces(codec, pieces, 2, generator)
-        total = sound_losses(codec, spectral, envelopes, pieces, generator).sum()
+        envelopes = decode_pieces(codec, pieces, options, generator)
+        sound = decoded_sound(codec, envelopes, pieces, generator)
+        total = sound_losses(spectral, sound, envelopes, pieces).sum()
         optimiser.zero_grad()
         total.backward()
         optimiser.step()

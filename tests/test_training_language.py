@@ -105,7 +105,7 @@ def test_all_examples_of_a_held_out_text_are_held_out(examples: list[Example]) -
 
 def test_training_ends_after_its_minutes_and_keeps_the_average(model: AlignedModel, examples: list[Example]) -> None:
     kept: list[AlignedModel] = []
-    options = LanguageTraining(minutes=0.002, batch_size=4, reference_frames=(2, 6))
+    options = LanguageTraining(minutes=0.01, batch_size=4, reference_frames=(2, 6))
     before = {name: weights.clone() for name, weights in model.state_dict().items()}
     train(model, examples, examples[:4], options, kept.append)
     (averaged,) = kept

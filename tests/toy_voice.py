@@ -23,6 +23,8 @@ def toy_codec(num_codebooks: int = 3, window: int = 7) -> HarmonicCodec:
             codebook_size=32,
             encoder_layers=(1, 1),
             decoder_layers=(1, 1, 1),
+            vocabulary_size=len(PHONEMES),
+            text_layers=1,
         )
     )
     codec.quantizer.codebooks.normal_()

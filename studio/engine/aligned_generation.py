@@ -6,8 +6,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from studio.engine.aligned_model import TICKS_PER_FRAME, AlignedModel
+from studio.engine.aligned_model import AlignedModel
 from studio.engine.sampling import CounterDraws, draw
+from studio.engine.text_encoder import TICKS_PER_FRAME
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +42,12 @@ class FrameGenerator:
     ) -> None:
         self._model, self._sampling, self._draws = model, sampling, draws
         prefix = torch.from_numpy(reference.T.astype(np.int64))[None]
-        features = model.text(torch.tensor([phonemes]))
-        alignment = align(model.log_durations(features, prefix)[0], sampling.pace)
-        text = model.text.frames(features, alignment[None])
+        self.phonemes = torch.tensor([phonemes])
+        """`(1, length)`."""
+        features = model.text(self.phonemes)
+        self.alignment = align(model.log_durations(features, prefix)[0], sampling.pace)[None]
+        """The phoneme of each 10 ms tick, `(1, 8 * num_frames)`."""
+        text = model.text.frames(features, self.alignment)
         self.num_frames = text.shape[1]
         # Two streams in step, the second without the text: the number of rows is the take's own, whoever else speaks.
         self._text = text if sampling.guidance == 1.0 else torch.cat([text, torch.zeros_like(text)])

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from studio.engine.text_encoder import TextEncoder
 from studio.engine.transformer import Blocks, KeyValues
 
-TICKS_PER_FRAME = 8
-"""Durations are counted in ticks of 10 ms."""
 _GAP = 10
 """Positions left free between the reference and the first frame."""
 
@@ -33,37 +32,6 @@ class AlignedModelConfig:
     quarters: int = 4
     """Parts of a frame whose phonemes are averaged separately."""
     dropout: float = 0.0
-
-
-class TextEncoder(nn.Module):
-    """Phonemes to features, every phoneme seeing all others; and features to one row a frame."""
-
-    def __init__(self, config: AlignedModelConfig) -> None:
-        super().__init__()
-        width = config.width
-        self.quarters = config.quarters
-        self.embedding = nn.Embedding(config.vocabulary_size, width)
-        self.blocks = Blocks(config.text_layers, width, config.num_heads, config.dropout)
-        self.norm = nn.LayerNorm(width)
-        self.to_frame = nn.Linear((config.quarters + 2) * width, width)
-
-    def forward(self, phonemes: Tensor) -> Tensor:
-        """`phonemes` `(batch, length)`, -1 where there is none, to features `(batch, length, width)`."""
-        present = phonemes >= 0
-        hidden = self.embedding(phonemes.clamp(min=0))
-        positions = torch.arange(phonemes.shape[1], device=phonemes.device)
-        return self.norm(self.blocks(hidden, positions, present[:, None, None]))
-
-    def frames(self, features: Tensor, alignment: Tensor) -> Tensor:
-        """`alignment` `(batch, 8 * num_frames)` names the phoneme of each tick; to rows `(batch, num_frames, width)`:
-        the four quarters of the frame and the first half of the next one."""
-        batch, ticks = alignment.shape
-        width, frames = features.shape[-1], ticks // TICKS_PER_FRAME
-        gathered = torch.gather(features, 1, alignment[..., None].expand(-1, -1, width))
-        quarters = gathered.view(batch, frames * self.quarters, TICKS_PER_FRAME // self.quarters, width).mean(2)
-        rows = quarters.view(batch, frames, self.quarters * width)
-        ahead = torch.cat([rows[:, 1:, : 2 * width], rows[:, -1:, -2 * width :]], dim=1)
-        return self.to_frame(torch.cat([rows, ahead], dim=-1))
 
 
 class FrameLocal(nn.Module):
@@ -114,7 +82,14 @@ class AlignedModel(nn.Module):
         super().__init__()
         self.config = config
         width, size = config.width, config.num_codebooks * config.codebook_size
-        self.text = TextEncoder(config)
+        self.text = TextEncoder(
+            config.vocabulary_size,
+            width,
+            config.text_layers,
+            config.num_heads,
+            quarters=config.quarters,
+            dropout=config.dropout,
+        )
         self.durations = nn.Sequential(nn.Linear(2 * width, width), nn.GELU(), nn.Linear(width, 1))
         self.codes = nn.Embedding(size + 1, width)
         """One row a code and codebook; the last row stands for "no code"."""

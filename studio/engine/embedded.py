@@ -127,7 +127,7 @@ class EmbeddedEngine:
         draws = CounterDraws(options.seed, index)
         with fixed_arithmetic():
             frames = self._generator(utterance, codes, options, draws)
-        sound = self._model.codec.start(lambda start, count: torch.from_numpy(draws.noise(start, count))[None])
+        sound = self._start_sound(frames, draws)
         pending: list[np.ndarray] = []
         target = _FIRST_CHUNK
         while not frames.finished:
@@ -140,6 +140,13 @@ class EmbeddedEngine:
                     pending.append(self._model.codec.finish(sound).numpy())
             yield to_pcm(np.concatenate(pending)[None])
             pending, target = [], min(target + 1, _LARGEST_CHUNK)
+
+    @torch.inference_mode()
+    def _start_sound(self, frames: FrameGenerator, draws: CounterDraws) -> DecoderState:
+        codec = self._model.codec
+        with fixed_arithmetic():
+            text = codec.decoder.read(frames.phonemes, frames.alignment)
+        return codec.start(lambda start, count: torch.from_numpy(draws.noise(start, count))[None], text)
 
     @torch.inference_mode()
     def _sound(self, frames: FrameGenerator, sound: DecoderState) -> np.ndarray:

@@ -1,7 +1,7 @@
 """`python -m studio.training`: the steps that made the embedded voice, in order, and its evaluation.
 
     speech kokoro|joe FOLDER      the teachers read texts into FOLDER
-    decoder FOLDER                the codec's decoder is trained on, codes frozen
+    decoder FOLDER                the codec's decoder is trained on, codes frozen, after an ear for phonemes
     prepare FOLDER                codes, phonemes and alignments, to FOLDER/examples.pt
     language FOLDER               the language model is trained on
     evaluate                      figures on held-out sentences, beside the teachers' own
@@ -63,13 +63,17 @@ def _speech(arguments: argparse.Namespace) -> None:
 
 
 def _decoder(arguments: argparse.Namespace) -> None:
-    from studio.training.codec import DecoderTraining, train_decoder
+    from studio.training.codec import train_decoder
+    from studio.training.ear import train_ear
+    from studio.training.own_draws import with_draws
+    from studio.training.pieces import DecoderTraining
     from studio.training.prepare import recordings
 
     model = load(arguments.model)
     options = DecoderTraining(minutes=arguments.minutes, learning_rate=arguments.learning_rate)
-    known = recordings(arguments.folder, model.codec)
-    train_decoder(model.codec, known, options, lambda _: _save(model, model.language, arguments.output))
+    known = with_draws(model.language, recordings(arguments.folder, model.codec, model.phonemes), model.recommended)
+    ear = train_ear(known, len(model.phonemes))
+    train_decoder(model.codec, known, options, lambda _: _save(model, model.language, arguments.output), ear)
 
 
 def _prepare(arguments: argparse.Namespace) -> None:

@@ -1,22 +1,25 @@
 """Training of the codec's decoder on frozen codes: the sound gets better and every code keeps its meaning.
 
 What is encoded stays valid, so the language model can be trained at the same time. Pitch is Praat's while training: the
-decoder learns to predict it, and the envelopes are judged on the right harmonics.
+decoder learns to predict it, and the envelopes are judged on the right harmonics. The decoder reads along what is said;
+some pieces hide it, so that codes alone can be decoded too, and some show the codes that the language model would have
+drawn, so that the decoder learns to say what is written where these are wrong.
 """
 
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from studio.engine.harmonic_codec import FRAME, HOPS_PER_FRAME, HarmonicCodec
+from studio.engine.harmonic_codec import HOPS_PER_FRAME, HarmonicCodec, ReadAlong
 from studio.engine.harmonic_signal import mel_filters
 from studio.engine.harmonic_synthesis import Envelopes
+from studio.training.ear import PhonemeEar, ear_losses
+from studio.training.pieces import DecoderTraining, Pieces, Recording, cut
 
 log = logging.getLogger(__name__)
 
@@ -26,44 +29,8 @@ _FINE = (512, 1024, 2048)
 """Window lengths of its other part: every bin, so that harmonics are told from noise."""
 WEIGHTS = (10.0, 3.0, 3.0, 1.0)
 """Of the mel, fine, pitch and voicing losses."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class DecoderTraining:
-    """Options of one run. `minutes` of wall time decide its length and the learning rate's way down."""
-
-    minutes: float
-    batch_size: int = 16
-    frames: int = 16
-    """Frames that are heard of each piece."""
-    context: int = 4
-    """Frames before them, decoded but not judged."""
-    learning_rate: float = 5e-4
-    warm_up_steps: int = 100
-    fewest_codebooks: int = 4
-    """A quarter of the pieces is decoded from fewer codebooks, so that the first ones carry the most."""
-    seed: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Recording:
-    """One utterance: int16 samples `(1920 * num_frames,)`, pitch in hertz or 0 `(8 * num_frames,)`, codes
-    `(num_frames, codebooks)`."""
-
-    samples: np.ndarray
-    pitch: np.ndarray
-    codes: Tensor
-
-
-@dataclass(frozen=True)
-class Pieces:
-    """A batch: codes with context, and samples and pitch of the frames that are judged."""
-
-    codes: Tensor
-    """`(batch, num_codebooks, context + frames + 1)`: the last frame follows those that are judged; -1 where there is
-    none."""
-    samples: Tensor
-    pitch: Tensor
+EAR_WEIGHTS = (1.0, 4.0)
+"""Of an ear's losses: the phonemes, and its layers."""
 
 
 class SpectralLoss(nn.Module):
@@ -95,31 +62,22 @@ def _log_difference(one: Tensor, other: Tensor, floor: float) -> Tensor:
     return (torch.log(one.clamp(min=floor)) - torch.log(other.clamp(min=floor))).abs().mean()
 
 
-def cut(recordings: list[Recording], options: DecoderTraining, random: np.random.Generator) -> Pieces:
-    """Random pieces of random recordings; where a recording begins late enough its context is shown too."""
-    long_enough = [each for each in recordings if len(each.codes) >= options.context + options.frames]
-    codes, samples, pitch = [], [], []
-    for index in random.integers(len(long_enough), size=options.batch_size):
-        recording = long_enough[index]
-        start = int(random.integers(len(recording.codes) - options.context - options.frames + 1))
-        first, end = start + options.context, start + options.context + options.frames
-        ahead = recording.codes[start : end + 1].long().T
-        codes.append(functional.pad(ahead, (0, end + 1 - start - ahead.shape[1]), value=-1))
-        samples.append(recording.samples[first * FRAME : end * FRAME].astype(np.float32) / 32768)
-        pitch.append(recording.pitch[first * HOPS_PER_FRAME : end * HOPS_PER_FRAME].astype(np.float32))
-    return Pieces(torch.stack(codes), torch.from_numpy(np.stack(samples)), torch.from_numpy(np.stack(pitch)))
-
-
-def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: torch.Generator) -> Envelopes:
-    """Envelopes of the judged hops, a quarter of the pieces from `fewest` or more codebooks."""
+def decode_pieces(
+    codec: HarmonicCodec, pieces: Pieces, options: DecoderTraining, generator: torch.Generator
+) -> Envelopes:
+    """Envelopes of the judged hops, a quarter of the pieces from fewer codebooks, and some without their text."""
     count, codebooks, frames = pieces.codes.shape
+    fewest = options.fewest_codebooks
     kept = torch.randint(fewest, codebooks + 1, (count,), generator=generator)
     kept = torch.where(torch.rand(count, generator=generator) < 0.25, kept, codebooks)
     latent = sum(
         codec.quantizer.codebooks[book][pieces.codes[:, book].clamp(min=0)] * (book < kept)[:, None, None]
         for book in range(codebooks)
     )
-    envelopes = codec.decoder(latent * (pieces.codes[:, 0] >= 0)[..., None])
+    told = (torch.rand(count, generator=generator) >= options.hidden_text).float()[:, None, None]
+    text = codec.decoder.read(pieces.phonemes, pieces.alignment)
+    text = ReadAlong(text.coarse * told, text.fine * told)
+    envelopes = codec.decoder(latent * (pieces.codes[:, 0] >= 0)[..., None], text)
     end = HOPS_PER_FRAME * (frames - 1)
     judged = slice(end - pieces.pitch.shape[1], end)
     return Envelopes(
@@ -130,18 +88,23 @@ def decode_pieces(codec: HarmonicCodec, pieces: Pieces, fewest: int, generator: 
     )
 
 
-def sound_losses(
-    codec: HarmonicCodec, spectral: SpectralLoss, envelopes: Envelopes, pieces: Pieces, generator: torch.Generator
-) -> Tensor:
-    """Mel, fine, pitch and voicing loss, `(4,)`."""
-    voiced = (pieces.pitch > 0).float()
-    wanted = torch.log(pieces.pitch.clamp(min=50) / 150) * 2
-    pitch = (voiced * (envelopes.log_pitch - wanted).abs()).sum() / voiced.sum().clamp(min=1)
-    voicing = functional.binary_cross_entropy_with_logits(envelopes.voicing_logit, voiced)
+def decoded_sound(codec: HarmonicCodec, envelopes: Envelopes, pieces: Pieces, generator: torch.Generator) -> Tensor:
+    """What is heard, `(batch, samples)`: at the true pitch where there is one, so that the envelopes are judged on the
+    right harmonics."""
     heard_pitch = torch.where(pieces.pitch > 0, pieces.pitch, envelopes.pitch.detach())
     judged = Envelopes(envelopes.log_pitch, envelopes.voicing_logit.detach(), envelopes.harmonic, envelopes.noise)
     white = torch.randn(pieces.samples.shape, generator=generator)
-    sound = codec.synthesis(judged, white, heard_pitch)
+    return codec.synthesis(judged, white, heard_pitch)
+
+
+def sound_losses(spectral: SpectralLoss, sound: Tensor, envelopes: Envelopes, pieces: Pieces) -> Tensor:
+    """Mel, fine, pitch and voicing loss, `(4,)`. Codes that were drawn have a melody of their own: their pitch is not
+    judged."""
+    voiced = (pieces.pitch > 0).float()
+    wanted = torch.log(pieces.pitch.clamp(min=50) / 150) * 2
+    judged_pitch = voiced * pieces.true[:, None]
+    pitch = (judged_pitch * (envelopes.log_pitch - wanted).abs()).sum() / judged_pitch.sum().clamp(min=1)
+    voicing = functional.binary_cross_entropy_with_logits(envelopes.voicing_logit, voiced)
     return torch.cat([spectral(sound, pieces.samples), torch.stack([pitch, voicing])])
 
 
@@ -150,10 +113,12 @@ def train_decoder(
     recordings: list[Recording],
     options: DecoderTraining,
     keep: Callable[[HarmonicCodec], None],
+    ear: PhonemeEar | None = None,
 ) -> None:
-    """Trains the decoder in place; `keep` is called every five minutes and at the end."""
+    """Trains the decoder in place; `keep` is called every five minutes and at the end. `ear` judges the sound too."""
     random, generator = np.random.default_rng(options.seed), torch.Generator().manual_seed(options.seed)
     spectral = SpectralLoss()
+    weights = torch.tensor(WEIGHTS if ear is None else WEIGHTS + EAR_WEIGHTS)
     optimiser = torch.optim.AdamW(
         codec.decoder.parameters(), lr=options.learning_rate, betas=(0.9, 0.95), weight_decay=0.01
     )
@@ -162,18 +127,20 @@ def train_decoder(
         rate = options.learning_rate * min(1, (step + 1) / options.warm_up_steps)
         optimiser.param_groups[0]["lr"] = rate * max(0.05, 1 - elapsed / options.minutes)
         pieces = cut(recordings, options, random)
-        envelopes = decode_pieces(codec, pieces, options.fewest_codebooks, generator)
-        losses = sound_losses(codec, spectral, envelopes, pieces, generator)
+        envelopes = decode_pieces(codec, pieces, options, generator)
+        sound = decoded_sound(codec, envelopes, pieces, generator)
+        losses = sound_losses(spectral, sound, envelopes, pieces)
+        if ear is not None:
+            losses = torch.cat([losses, ear_losses(ear, sound, pieces)])
         optimiser.zero_grad()
-        (losses @ torch.tensor(WEIGHTS)).backward()
+        (losses @ weights).backward()
         torch.nn.utils.clip_grad_norm_(codec.decoder.parameters(), 1.0)
         optimiser.step()
         recent.append(losses.detach())
         step += 1
         if step % 50 == 0:
-            log.info(
-                "step %d, %.1f min, mel, fine, pitch, voicing %s", step, elapsed, torch.stack(recent).mean(0).tolist()
-            )
+            figures = [round(value, 4) for value in torch.stack(recent).mean(0).tolist()]
+            log.info("step %d, %.1f min, mel, fine, pitch, voicing (phonemes, ear's layers) %s", step, elapsed, figures)
             recent.clear()
         if elapsed - kept > 5:
             kept = elapsed

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from studio.engine.aligned_model import TICKS_PER_FRAME
+from studio.engine.text_encoder import TICKS_PER_FRAME
 
 
 @dataclass(frozen=True, eq=False)

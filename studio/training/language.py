@@ -12,7 +12,8 @@ from torch import Tensor
 from torch.nn import functional
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from studio.engine.aligned_model import TICKS_PER_FRAME, AlignedModel
+from studio.engine.aligned_model import AlignedModel
+from studio.engine.text_encoder import TICKS_PER_FRAME
 from studio.training.dataset import Example, Speakers
 
 log = logging.getLogger(__name__)
@@ -102,6 +103,11 @@ def teacher_forced(model: AlignedModel, batch: Batch, seen: Tensor, spoken: Tens
 
 def _logits(model: AlignedModel, batch: Batch, features: Tensor, seen: Tensor, spoken: Tensor | None) -> Tensor:
     """`(frames that are there, num_codebooks, codebook_size)`."""
+    return model.local(hidden_states(model, batch, features, seen, spoken), batch.codes[batch.codes[:, :, 0] >= 0])
+
+
+def hidden_states(model: AlignedModel, batch: Batch, features: Tensor, seen: Tensor, spoken: Tensor | None) -> Tensor:
+    """The backbone's `(frames that are there, width)`, given the past as `seen`."""
     count, frames, _ = batch.codes.shape
     present, reference_present = batch.codes[:, :, 0] >= 0, batch.reference[:, :, 0] >= 0
     text = model.text.frames(features, batch.alignment)
@@ -114,8 +120,7 @@ def _logits(model: AlignedModel, batch: Batch, features: Tensor, seen: Tensor, s
     keys = torch.cat([reference_present, present], dim=1)[:, None]
     causal = torch.ones(prefix + frames, prefix + frames, dtype=torch.bool).tril()
     mask = (causal & keys) | torch.eye(prefix + frames, dtype=torch.bool)
-    hidden = model.backbone(rows, positions, mask[:, None])[:, prefix:][present]
-    return model.local(hidden, batch.codes[present])
+    return model.backbone(rows, positions, mask[:, None])[:, prefix:][present]
 
 
 @torch.no_grad()

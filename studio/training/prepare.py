@@ -15,9 +15,9 @@ from torch import Tensor
 from studio.engine.harmonic_codec import FRAME, HarmonicCodec
 from studio.text.phonemes import BREAKS, phonemes
 from studio.training.aligner import Aligner, Spoken
-from studio.training.codec import Recording
 from studio.training.corpus import Line, lines
 from studio.training.dataset import Example, stretch
+from studio.training.pieces import Recording
 from studio.training.pitch import pitch_of
 from studio.training.teachers import BUILT_IN, THROATS, Joe, change_joe, joe_ratio, repitch
 
@@ -36,8 +36,26 @@ class _Utterance:
     mel: np.ndarray
 
 
+@dataclass(frozen=True, eq=False)
+class _Aligned:
+    utterance: _Utterance
+    phonemes: Tensor
+    """Vocabulary indices `(length,)`."""
+    alignment: np.ndarray
+    """The phoneme of each tick."""
+
+
 def prepare(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str]) -> list[Example]:
     """Every utterance of the corpus and its repitched copies, but for those with a phoneme outside `vocabulary`."""
+    source = random.Random(0)  # noqa: S311
+    return [
+        _example(each, speaker, _as_speaker(each.utterance, speaker, ratio), ratio, codec)
+        for each in _aligned(folder, codec, vocabulary)
+        for speaker, ratio in _speakers(each.utterance.line.speaker, source)
+    ]
+
+
+def _aligned(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str]) -> list[_Aligned]:
     numbers = {phoneme: number for number, phoneme in enumerate(vocabulary)}
     utterances = (_utterance(line, folder, codec) for line in lines(folder))
     known = [each for each in utterances if numbers.keys() >= set(each.phonemes)]
@@ -47,24 +65,22 @@ def prepare(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str]) -> li
     alignments = [aligner.align(each) for each in spoken]
     worst = np.percentile([each.score for each in alignments], _WORST)
     return [
-        _example(each, speaker, ratio, alignment.phonemes, codec, numbers)
+        _Aligned(each, torch.tensor([numbers[phoneme] for phoneme in each.phonemes]), alignment.phonemes)
         for each, alignment in zip(known, alignments, strict=True)
         if alignment.score > worst
-        for speaker, ratio in _speakers(each.line.speaker, source)
     ]
 
 
-def recordings(folder: Path, codec: HarmonicCodec, copies: int = 2) -> list[Recording]:
-    """What the codec's decoder is trained on: samples with Praat's pitch and the codes as they are, each utterance as
-    it is and as `copies` others would say it."""
+def recordings(folder: Path, codec: HarmonicCodec, vocabulary: Sequence[str], copies: int = 2) -> list[Recording]:
+    """What the codec's decoder is trained on: samples with Praat's pitch, and codes and text as `prepare` has them,
+    each utterance as it is and as `copies` others would say it."""
     source, made = random.Random(0), []  # noqa: S311
-    for line in lines(folder):
-        own, *others = _speakers(line.speaker, source)
-        samples = line.samples(folder)
+    for each in _aligned(folder, codec, vocabulary):
+        own, *others = _speakers(each.utterance.line.speaker, source)
         for speaker, ratio in (own, *source.sample(others, min(copies, len(others)))):
-            changed = _as_speaker(line.speaker, samples, speaker, ratio)
+            changed = _as_speaker(each.utterance, speaker, ratio)
             pcm = np.round(changed * 32767).astype(np.int16)
-            made.append(Recording(pcm, pitch_of(changed), encode(codec, changed)))
+            made.append(Recording(pcm, pitch_of(changed), _example(each, speaker, changed, ratio, codec)))
     return made
 
 
@@ -96,25 +112,18 @@ def _speakers(speaker: str, source: random.Random) -> list[tuple[str, float]]:
     return [(speaker, 1.0), *((name, joe_ratio(speaker, name)) for name in others)]
 
 
-def _as_speaker(own: str, samples: np.ndarray, speaker: str, ratio: float) -> np.ndarray:
+def _as_speaker(utterance: _Utterance, speaker: str, ratio: float) -> np.ndarray:
+    own, samples = utterance.line.speaker, utterance.samples
     if speaker != own:
         samples = change_joe(samples, own, speaker) if own in Joe.speakers else repitch(samples, ratio)
     return whole_frames(samples)
 
 
-def _example(
-    utterance: _Utterance,
-    speaker: str,
-    ratio: float,
-    alignment: np.ndarray,
-    codec: HarmonicCodec,
-    numbers: dict[str, int],
-) -> Example:
-    samples = _as_speaker(utterance.line.speaker, utterance.samples, speaker, ratio)
+def _example(each: _Aligned, speaker: str, samples: np.ndarray, ratio: float, codec: HarmonicCodec) -> Example:
     return Example(
         speaker=speaker,
-        text=utterance.line.text,
-        phonemes=torch.tensor([numbers[each] for each in utterance.phonemes]),
+        text=each.utterance.line.text,
+        phonemes=each.phonemes,
         codes=encode(codec, samples),
-        alignment=torch.from_numpy(stretch(alignment, ratio, len(samples) // FRAME)),
+        alignment=torch.from_numpy(stretch(each.alignment, ratio, len(samples) // FRAME)),
     )

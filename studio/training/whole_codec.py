@@ -15,7 +15,8 @@ from torch import Tensor
 
 from studio.engine.harmonic_codec import HarmonicCodec
 from studio.training.codebooks import RunningCodebooks, fit
-from studio.training.codec import WEIGHTS, DecoderTraining, Recording, SpectralLoss, cut, sound_losses
+from studio.training.codec import WEIGHTS, SpectralLoss, decoded_sound, sound_losses
+from studio.training.pieces import DecoderTraining, Recording, cut
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +108,9 @@ class _Stage:
     def _step(self, bottleneck: Bottleneck) -> Tensor:
         pieces = cut(self._recordings, self._pieces, self._random)
         latent, extra = bottleneck(self._codec.encoder(pieces.samples))
-        losses = sound_losses(self._codec, self._spectral, self._codec.decoder(latent), pieces, self._generator)
+        envelopes = self._codec.decoder(latent)
+        sound = decoded_sound(self._codec, envelopes, pieces, self._generator)
+        losses = sound_losses(self._spectral, sound, envelopes, pieces)
         self._optimiser.zero_grad()
         (losses @ torch.tensor(WEIGHTS) + extra).backward()
         torch.nn.utils.clip_grad_norm_(self._codec.parameters(), 1.0)
