@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from studio.engine.codec_layers import CodecStages, Layer, ProjectedStack
+from studio.engine.slot_cache import attend_rows
 from studio.engine.transformer import Rotation
 
 
@@ -101,8 +102,14 @@ def _step_layer(layer: Layer, hidden: Tensor, place: RingPlace, ring: KeyValueRi
     queries, keys, values = attention.project(layer.norm1(hidden), place.turn)
     ring.write(place.slots, keys, values)
     held = slice(None), slice(None), slice(place.filled)
-    mixed = functional.scaled_dot_product_attention(queries, ring.keys[held], ring.values[held], attn_mask=place.mask)
-    return layer.finish(hidden, attention.merge(mixed))
+    return layer.finish(hidden, attention.merge(_attend(queries, ring.keys[held], ring.values[held], place.mask)))
+
+
+def _attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """All `(1, heads, rows, width)`."""
+    if queries.device.type == "cpu":
+        return attend_rows(queries[0], keys[0].transpose(1, 2), values[0], mask)[None]
+    return functional.scaled_dot_product_attention(queries, keys, values, attn_mask=mask)
 
 
 def _place(stack: ProjectedStack, position: Tensor, steps: int, keys: Tensor) -> RingPlace:

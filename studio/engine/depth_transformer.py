@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from studio.engine.backbone_config import GptShape
 from studio.engine.backbone_layers import GptLayer, LayerNorm
-from studio.engine.slot_cache import Attend, attend_row, rotary_table
+from studio.engine.slot_cache import Attend, attend_rows, rotary_table
 
 
 class DepthCache:
@@ -28,7 +28,7 @@ class DepthCache:
             place = self._places[layer][position]
             place.key.copy_(keys.flatten(0, 2))
             place.value.copy_(values.flatten(0, 2))
-            mixed = attend_row(queries.flatten(0, 2)[:, None], place.keys, place.values)
+            mixed = attend_rows(queries.flatten(0, 2)[:, None], place.keys, place.values)
             return mixed.view(len(queries), 1, -1)
 
         return attend
@@ -38,7 +38,7 @@ class DepthCache:
         place = self._places[0][position]
         rows = projected[0] if len(projected) == 1 else projected.transpose(0, 1).flatten(1, 2)
         place.both.copy_(rows[1:])
-        return attend_row(rows[0][:, None], place.keys, place.values).view(len(projected), -1)
+        return attend_rows(rows[0][:, None], place.keys, place.values).view(len(projected), -1)
 
 
 class _Place:

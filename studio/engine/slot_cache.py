@@ -26,11 +26,12 @@ def rotary_table(positions: int, head_width: int, base: float, like: Tensor) -> 
     return angles.cos().to(like.dtype), angles.sin().to(like.dtype)
 
 
-def attend_row(queries: Tensor, keys: Tensor, values: Tensor) -> Tensor:
-    """Attention of rows `(heads, rows, width)` that see all there is, `keys` `(heads, width, held)` and `values`
-    `(heads, held, width)`. For so few rows two plain products are quicker than what `scaled_dot_product_attention`
-    makes ready."""
-    scores = torch.baddbmm(queries[:1, :1, :1], queries, keys, beta=0, alpha=queries.shape[2] ** -0.5)
+def attend_rows(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None = None) -> Tensor:
+    """Attention of rows `(heads, rows, width)` on `keys` `(heads, width, held)` and `values` `(heads, held, width)`;
+    `mask` `(rows, held)` is added to the scores, none sees everything. On a CPU two plain products are quicker than
+    what `scaled_dot_product_attention` makes ready, and than its care for rows that see nothing."""
+    added, share = (queries[:1, :1, :1], 0) if mask is None else (mask, 1)
+    scores = torch.baddbmm(added, queries, keys, beta=share, alpha=queries.shape[2] ** -0.5)
     return torch.bmm(scores.softmax(-1), values)
 
 
@@ -147,7 +148,7 @@ class SlotCache:
                 held_values[slot, :, length] = values[slot, 0]
                 grouped = queries[slot, 0].unflatten(0, (held_keys.shape[1], -1))
                 seen = slot, slice(None), slice(length + 1)
-                mixed.append(attend_row(grouped, held_keys[seen].transpose(1, 2), held_values[seen]))
+                mixed.append(attend_rows(grouped, held_keys[seen].transpose(1, 2), held_values[seen]))
             return torch.stack(mixed).flatten(1)[:, None]
 
         return attend
