@@ -117,6 +117,20 @@ def test_check_of_a_model_that_was_never_complete_says_where_to_get_it(store, en
         store.check(entry, HUB)
 
 
+def test_a_file_that_goes_while_it_is_looked_at_counts_nothing(filled, entry, monkeypatch) -> None:
+    before = sum(holding.num_bytes for holding in filled.holdings(entry))
+    gone, is_dir = speaker_folder(filled, entry) / WEIGHTS, Path.is_dir
+
+    def removed_meanwhile(path: Path) -> bool:
+        if path == gone:
+            path.unlink(missing_ok=True)
+            return False
+        return is_dir(path)
+
+    monkeypatch.setattr(Path, "is_dir", removed_meanwhile)
+    assert sum(holding.num_bytes for holding in filled.holdings(entry)) == before - 300_000
+
+
 def test_remove_frees_what_it_says_unfinished_files_too(filled, entry, tmp_path) -> None:
     (speaker_folder(filled, entry) / "left.partial").write_bytes(bytes(1_234))
     old = filled.record(entry.codec, "0" * 40)

@@ -93,3 +93,19 @@ def _shards(index: Path) -> list[str]:
     if not isinstance(places, dict) or not all(isinstance(name, str) for name in places.values()):
         raise ValueError(f"{index.name} has no map of tensors to files")
     return sorted(set(places.values()))
+
+
+def size_of(path: Path, *, follow_symlinks: bool = True) -> int:
+    """Bytes of a file; none where it is not there, or goes while it is looked at: a download or a removal may run."""
+    try:
+        return path.stat(follow_symlinks=follow_symlinks).st_size
+    except FileNotFoundError:
+        return 0
+
+
+def changed_at(path: Path) -> float:
+    """When a file or folder changed last, in seconds; 0 where it is not there any more."""
+    try:
+        return path.stat().st_mtime
+    except FileNotFoundError:
+        return 0.0

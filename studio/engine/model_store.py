@@ -16,7 +16,7 @@ from filelock import FileLock, Timeout
 
 from studio.engine.model_catalogue import ModelEntry, Repository
 from studio.engine.model_errors import DownloadStopped, FolderUnfit, ModelAbsent, ModelInUse
-from studio.engine.model_files import Progress, digests_of, ignore_progress
+from studio.engine.model_files import Progress, changed_at, digests_of, ignore_progress, size_of
 from studio.engine.model_manifest import LOCAL, MANIFEST, Manifest, StoredFile, read_manifest, write_manifest
 from studio.errors import StorageError
 
@@ -175,7 +175,7 @@ class ModelStore:
         """What was complete once: a local folder first, then the pinned commit, else the commit that came last."""
         records = [self.record(repository, LOCAL), self.record(repository, repository.revision)]
         if repository.revision == "main":
-            records += sorted(self._records(repository), key=lambda path: path.stat().st_mtime, reverse=True)
+            records += sorted(self._records(repository), key=changed_at, reverse=True)
         for record in records:
             manifest = read_manifest(record)
             if manifest is not None and (manifest.repository, manifest.revision) == (repository.name, record.name):
@@ -200,7 +200,7 @@ class ModelStore:
         folder = self._folder(repository, manifest)
         for file in manifest.files:
             path = folder / file.name
-            if not path.is_file() or path.stat().st_size != file.num_bytes:
+            if not path.is_file() or size_of(path) != file.num_bytes:
                 return file.name
         return None
 
@@ -226,7 +226,7 @@ def _look_at(name: str, path: Path, file: StoredFile, progress: Progress) -> Fin
 
 
 def _bytes_below(folder: Path) -> int:
-    return sum(path.lstat().st_size for path in folder.rglob("*") if not path.is_dir())
+    return sum(size_of(path, follow_symlinks=False) for path in folder.rglob("*") if not path.is_dir())
 
 
 def _clear(record: Path) -> int:
